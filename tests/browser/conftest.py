@@ -34,6 +34,21 @@ FLAGS = [
 ]
 WITHIN_MS = 60_000
 """Many times what it takes on a quiet machine."""
+COUNT_REQUESTS = """(() => {
+    const own = window.fetch;
+    window.inFlight = 0;
+    window.fetch = async (...given) => {
+        window.inFlight += 1;
+        try {
+            const answer = await own(...given);
+            await answer.clone().arrayBuffer();
+            return answer;
+        } finally {
+            window.inFlight -= 1;
+        }
+    };
+})()"""
+"""Counts the requests of a page that have no whole answer yet."""
 HOSTILE = "<img src=x onerror=alert(1)>\u05d0 \U0001f389 "
 """A name of others: markup, a letter that is written from right to left, an emoji."""
 
@@ -158,6 +173,7 @@ def demo(stack: LocalStack, target: str) -> Demo:
     for each in (run, again):
         until(lambda each=each: acme.get(f"/v1/runs/{each}").json(), lambda found: found["status"] == "COMPLETED")
     groups = until(lambda: acme.get("/v1/errors", params={"jobId": failing}).json()["items"])
+    until(lambda: acme.get("/v1/errors", params={"jobId": demo.jobs["payments"]}).json()["items"])
     demo.others = {"run": run, "group": groups[0]["id"]} | _shelf(
         acme, demo.jobs, {"type": "http", "url": f"{target}/ok"}
     )
@@ -210,6 +226,7 @@ def visitor(browser: Browser, stack: LocalStack) -> Iterator[Callable[..., Brows
         options = {"timezone_id": "Europe/Berlin", "locale": "en-GB", "viewport": {"width": 1280, "height": 800}}
         context = browser.new_context(base_url=stack.base_url, reduced_motion="reduce", **{**options, **more})
         context.set_default_timeout(WITHIN_MS)
+        context.add_init_script(COUNT_REQUESTS)
         contexts.append(context)
         return context
 

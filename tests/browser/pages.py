@@ -49,7 +49,12 @@ GO = """to => {
     dispatchEvent(new PopStateEvent("popstate"));
 }"""
 
-THERE = "() => !document.querySelector('.waiting') && document.querySelector('main h1:not([data-left])')"
+QUIET_FRAMES = 4
+SETTLED = """() => {
+    const there = document.querySelector("main h1:not([data-left])") && !document.querySelector(".waiting");
+    window.quiet = there && window.inFlight === 0 ? (window.quiet ?? 0) + 1 : 0;
+    return window.quiet > %d;
+}"""
 
 
 def of_somebody(opened: Opened, demo: Demo, **look):
@@ -64,5 +69,10 @@ def of_somebody(opened: Opened, demo: Demo, **look):
 def visit(page, path):
     """Goes to a page of the console as a link does, and waits until it has read what it shows."""
     page.evaluate(GO, f"/console{path}")
-    page.wait_for_function(THERE)
-    page.wait_for_timeout(100)
+    settled(page)
+
+
+def settled(page):
+    """Waits until the page has a heading, no request is open, and some frames later none has begun."""
+    page.evaluate("() => { window.quiet = 0; }")
+    page.wait_for_function(SETTLED % QUIET_FRAMES)

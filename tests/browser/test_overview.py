@@ -89,6 +89,31 @@ def test_the_first_lanes_are_shown_while_the_others_are_read(opened, demo):
     assert page.get_by_role("table", name="Jobs over").get_attribute("aria-rowcount") == str(LANES)
 
 
+def test_lanes_that_could_not_be_read_are_read_soon_after(opened, demo):
+    page = opened("/jobs")
+    page.clock.install()
+    whole = _timeline()
+    failing = []
+
+    def answer(route):
+        if "cursor" not in route.request.url:
+            route.fulfill(json={**whole, "items": whole["items"][:100], "nextCursor": "next"})
+        elif not failing:
+            failing.append(True)
+            route.abort()
+        else:
+            route.fulfill(json={**whole, "items": whole["items"][100:]})
+
+    page.route("**/v1/timeline?**", answer)
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_text("100 jobs so far; reading more").wait_for()
+    page.get_by_role("status").filter(has_text="The API does not answer.").wait_for()
+
+    page.clock.run_for(11_000)
+
+    page.get_by_text("1000 jobs. Reading it cost 2,000 read units").wait_for()
+
+
 def test_the_time_line_works_by_keyboard(opened, demo):
     page = opened("/jobs")
     page.route("**/v1/timeline?**", lambda route: route.fulfill(json=_timeline()))

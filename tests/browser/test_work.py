@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.browser.conftest import HOSTILE, sign_in
+from tests.browser.pages import settled
 from tests.local_stack.waiting import until
 
 
@@ -34,8 +35,8 @@ def test_the_author_of_a_change_is_shown_within_three_clicks(opened, demo, stack
 def test_the_address_contains_the_filters_so_that_a_colleague_sees_the_same(opened, demo):
     page = opened("/jobs")
     page.get_by_role("button", name="Paused", exact=True).click()
+    page.wait_for_url("**/jobs?state=PAUSED")
     page.get_by_role("link", name="backup").wait_for()
-    assert page.url.endswith("?state=PAUSED")
     page.get_by_role("link", name="nightly").wait_for(state="detached")
 
     page.get_by_label("Search by name").fill("nothing like it")
@@ -73,8 +74,10 @@ def test_invisible_characters_are_shown_by_their_code_point(opened, demo):
 
     script = page.locator("script[src]").get_attribute("src")
     parts = script.replace("app.js", "parts.js")
-    shown = page.evaluate("from => import(from).then(parts => parts.visible('a\\u202eb\\u0000'))", parts)
-    assert shown == "a⟨U+202E⟩b⟨U+0000⟩"
+    show = "([from, text]) => import(from).then(parts => parts.visible(text))"
+    family = "\U0001f469\U0001f3fd\u200d\U0001f467"
+    assert page.evaluate(show, [parts, "a\u202eb\u0000"]) == "a⟨U+202E⟩b⟨U+0000⟩"
+    assert page.evaluate(show, [parts, f"{family} a\u200db"]) == f"{family} a⟨U+200D⟩b"
 
 
 def test_an_unavailable_api_leaves_the_page_in_place_and_shows_its_age(opened, demo):
@@ -116,7 +119,7 @@ def test_new_rows_wait_until_the_reader_shows_them(opened, demo, stack, target):
     page.locator("tbody tr").first.wait_for()
     before = page.locator("tbody tr").all_text_contents()
     run = stack.client().post(f"/v1/jobs/{job}/run").json()["runId"]
-    until(lambda: stack.client().get(f"/v1/runs/{run}").json()["status"] == "COMPLETED")
+    until(lambda: run in [each["id"] for each in stack.client().get("/v1/runs").json()["items"]])
 
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.get_by_role("status").get_by_role("button", name="Show 1 new run").wait_for()
@@ -127,17 +130,23 @@ def test_new_rows_wait_until_the_reader_shows_them(opened, demo, stack, target):
     assert page.get_by_role("button", name="Show 1 new run").count() == 0
 
 
-def test_a_hidden_tab_sends_no_requests(opened, demo):
-    page = opened("/jobs")
+def test_a_hidden_tab_sends_no_requests(visitor, stack, demo):
+    page = visitor().new_page()
+    page.clock.install()
+    page.goto("/console/jobs")
+    sign_in(page, stack.file.tenants["acme"])
     page.get_by_role("link", name="nightly").wait_for()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(31_000)
+    settled(page)
+    assert len(asked) == 1
 
     page.evaluate("""
         Object.defineProperty(document, 'hidden', { value: true, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'));
     """)
-    page.clock.install()
+    asked.clear()
     page.clock.run_for(120_000)
 
     assert asked == []

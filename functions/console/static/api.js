@@ -44,7 +44,8 @@ export const askedAgain = new Watched(false);
 export const actsFor = new Watched(null);
 /** Hands the session to new tabs of this browser, and ends it in all of them. */
 const tabs = new BroadcastChannel("sweephand-console");
-let waiting = [];
+const waiting = [];
+const SIGNED_OUT = { status: 401, code: "SIGNED_OUT", title: "Signed out", detail: "You signed out before this was sent.", errors: [], retryAfter: null };
 
 tabs.onmessage = ({ data }) => {
   if (data.kind === "anyone" && session.value) tabs.postMessage({ kind: "session", session: session.value });
@@ -64,7 +65,7 @@ export function signedIn(made, tell = true) {
   session.set(made);
   askedAgain.set(false);
   if (tell) tabs.postMessage({ kind: "session", session: made });
-  for (const goOn of waiting.splice(0)) goOn();
+  for (const { goOn } of waiting.splice(0)) goOn();
 }
 
 /** Ends the session in every tab of this browser. */
@@ -76,7 +77,7 @@ export function signOut() {
 function over() {
   session.set(null);
   askedAgain.set(false);
-  waiting = [];
+  for (const { end } of waiting.splice(0)) end(SIGNED_OUT);
 }
 
 /** Returns whether the session has a scope; true if its token does not say. */
@@ -168,7 +169,8 @@ async function sent(method, path, more) {
  * @param {{body?: any, ifMatch?: string | null, type?: string, signal?: AbortSignal, key?: string}} [more] */
 export async function request(method, path, more = {}) {
   for (;;) {
-    if (!session.value) await signInAgain();
+    // Whoever signs in after a sign-out may be somebody else.
+    if (!session.value) throw SIGNED_OUT;
     const used = session.value.token;
     const headers = { Authorization: `Bearer ${used}` };
     if (actsFor.value && session.value.tenant === null && !path.startsWith("/v1/tenants") && path !== "/v1/health") headers["Sweephand-Tenant"] = actsFor.value;
@@ -194,7 +196,7 @@ export async function request(method, path, more = {}) {
 
 function signInAgain() {
   askedAgain.set(true);
-  return new Promise((goOn) => waiting.push(goOn));
+  return new Promise((goOn, end) => waiting.push({ goOn, end }));
 }
 
 function parsed(text) {
@@ -229,6 +231,8 @@ export function withQuery(path, query) {
 
 const LONGEST_S = 300;
 const FIRST_AGAIN_S = 10;
+/** What is not there may be about to come: the group of a run that has just failed. */
+const SOON_S = 2;
 
 /** Keeps the answer of a GET fresh: every so many seconds, never while the tab is hidden, at once on return. After a
  * failure it asks again soon, and half as often after each further one. What one tenant was answered is not shown to the
@@ -247,17 +251,24 @@ export function useAnswer(path, everyS = 0) {
     let timer = 0;
     let pauseS = everyS;
     let failed = false;
+    let asked = 0;
+    let answered = 0;
     const ask = async () => {
       clearTimeout(timer);
+      const mine = (asked += 1);
+      // An answer that comes after that of a later request is older than what is shown.
+      const late = () => stop.signal.aborted || mine < answered;
       try {
         const { body, etag } = await request("GET", path, { signal: stop.signal });
+        if (late()) return;
+        answered = mine;
         pauseS = everyS;
         failed = false;
         setState({ key, data: body, etag, problem: null, at: now() });
         freshness.set({ at: now(), failures: 0 });
       } catch (problem) {
-        if (stop.signal.aborted) return;
-        pauseS = failed ? Math.min(LONGEST_S, pauseS * 2) : Math.min(FIRST_AGAIN_S, Math.max(5, everyS * 2));
+        if (late()) return;
+        pauseS = failed ? Math.min(LONGEST_S, pauseS * 2) : problem.status === 404 ? SOON_S : Math.min(FIRST_AGAIN_S, Math.max(5, everyS * 2));
         failed = true;
         setState((before) => ({ ...(before.key === key ? before : { data: null, etag: null, at: 0 }), key, problem }));
         if (problem.status === 0) freshness.set({ at: freshness.value.at, failures: freshness.value.failures + 1 });
@@ -268,7 +279,7 @@ export function useAnswer(path, everyS = 0) {
       clearTimeout(timer);
       if (pauseS && !document.hidden && !stop.signal.aborted) timer = setTimeout(ask, pauseS * 1000);
     };
-    const seen = () => (document.hidden ? clearTimeout(timer) : everyS ? ask() : undefined);
+    const seen = () => (document.hidden ? clearTimeout(timer) : pauseS ? ask() : undefined);
     load.current = ask;
     document.addEventListener("visibilitychange", seen);
     ask();
@@ -319,7 +330,9 @@ export function useList(path, everyS = 0, keyOf = null) {
 function read(before, key, data, keyOf) {
   if (!keyOf || before.key !== key || before.letIn) return { key, data, items: data.items, news: 0, letIn: false };
   const fresh = new Map(data.items.map((row) => [keyOf(row), row]));
-  const items = before.items.map((row) => fresh.get(keyOf(row)) ?? (data.nextCursor ? row : null)).filter(Boolean);
+  // A missing row is on the next page if no row after it is there any more; otherwise it is gone.
+  const last = data.nextCursor ? before.items.findLastIndex((row) => fresh.has(keyOf(row))) : Infinity;
+  const items = before.items.map((row, place) => fresh.get(keyOf(row)) ?? (place > last ? row : null)).filter(Boolean);
   return { ...before, data, items, news: unknown(data.items, before.items, keyOf).length };
 }
 

@@ -1,8 +1,8 @@
 // The console: the sign-in, the page of the address, and the frame around it.
 
-import { html, render, useEffect, useRef, useState } from "./vendor.js";
+import { html, render, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 import { actsFor, askOtherTabs, askedAgain, clockAhead, freshness, isProvider, may, now, session, signInWith, signOut, useAnswer, useWatched } from "./api.js";
-import { Dialog, Field, Head, NotThere, ProblemNote, Text, address, at, clock, distance, focusOn, go, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
+import { Dialog, Field, Head, NotThere, ProblemNote, Text, address, at, clock, distance, focusOn, go, leave, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
 import { atIssuer, issuer, signInAtIssuer } from "./signin.js";
 
 /** Each page is a module, which is fetched when it is first opened: its pattern, module, export, and menu entry.
@@ -81,14 +81,9 @@ function Page({ path }) {
   useEffect(() => {
     if (module) import(module).then((pages) => setLoaded({ module, pages, failed: false }), () => setLoaded({ module, pages: null, failed: true }));
   }, [module]);
-  const before = useRef(/** @type {Element | null} */ (null));
-  useEffect(() => {
-    before.current = document.activeElement;
-  }, [path]);
-  useEffect(() => {
-    const moved = ![before.current, document.body].includes(document.activeElement);
-    if (!moved) focusOn("main h1");
-  }, [path, loaded.module]);
+  const shown = useRef("");
+  if (shown.current !== path) leave();
+  shown.current = path;
   const id = pattern && decoded(path.match(pattern)[1]);
   if (id === null) return html`<${NotThere} />`;
   if (lacksTenant(path)) return html`<${ChooseTenant} />`;
@@ -141,6 +136,17 @@ function More({ section, path, shown }) {
   useEffect(() => {
     if (ref.current) ref.current.open = false;
   }, [path]);
+  useEffect(() => {
+    const outside = ({ target }) => {
+      if (ref.current && !ref.current.contains(target)) ref.current.open = false;
+    };
+    document.addEventListener("pointerdown", outside);
+    document.addEventListener("focusin", outside);
+    return () => {
+      document.removeEventListener("pointerdown", outside);
+      document.removeEventListener("focusin", outside);
+    };
+  }, []);
   if (!shown.length) return null;
   const current = shown.find(([name]) => name === section);
   return html`<details class="menu" ref=${ref} onKeyDown=${(event) => { if (event.key === "Escape") { ref.current.open = false; ref.current.firstElementChild.focus(); } }}>
@@ -213,6 +219,7 @@ function Keys({ onClose }) {
 function SignIn({ again }) {
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
+  const form = useRef(null);
   const submit = async (event) => {
     event.preventDefault();
     const { id, secret } = event.target.elements;
@@ -222,15 +229,17 @@ function SignIn({ again }) {
       await signInWith(id.value.trim(), secret.value.trim());
     } catch (thrown) {
       setProblem(thrown);
+      if (thrown.status === 401) secret.select();
     }
     setBusy(false);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!again) document.title = "Sign in · Sweephand";
+    form.current.elements[again ? "secret" : "id"].focus();
   }, []);
-  return html`<form class="signin" onSubmit=${submit}>
+  return html`<form class="signin" ref=${form} onSubmit=${submit}>
     ${again ? html`<p>The session has ended. Sign in again; the page stays as it is.</p>` : html`<h1>Sign in to Sweephand</h1>`}
-    <${Field} label="Client id"><input name="id" autocomplete="username" required value=${again ? session.value?.clientId ?? "" : ""} /><//>
+    <${Field} label="Client id"><input name="id" autocomplete="username" required defaultValue=${again ? session.value?.clientId ?? "" : ""} /><//>
     <${Field} label="Secret"><input name="secret" type="password" autocomplete="current-password" required /><//>
     <${ProblemNote} problem=${problem} />
     <p class="actions"><button class="primary" aria-busy=${busy}>Sign in</button></p>
@@ -257,7 +266,7 @@ function App() {
   }, []);
   if (issuer && path === "/console/sign-in") return html`<${AtIssuer} />`;
   if (!mine) return asked && html`<main class="alone"><${SignIn} /></main>`;
-  return html`<${Frame} />${again && html`<${Dialog} title="Sign in again" onClose=${() => {}}><${SignIn} again /><//>`}`;
+  return html`<${Frame} />${again && html`<${Dialog} title="Sign in again" onClose=${null}><${SignIn} again /><//>`}`;
 }
 
 /** Follows links within the console without loading the page again. */
@@ -268,7 +277,7 @@ document.addEventListener("click", (event) => {
   const goal = new URL(link.href);
   if (goal.origin !== location.origin || !/^\/console(\/(?![0-9a-f]{16}\/)|$)/.test(goal.pathname)) return;
   event.preventDefault();
-  go(goal.href);
+  go(goal.href, goal.href === location.href);
   if (goal.pathname !== location.pathname) scrollTo(0, 0);
 });
 

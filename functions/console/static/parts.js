@@ -1,6 +1,6 @@
 // The components of pages: texts, times, states, tables, buttons, dialogs, problems.
 
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor.js";
 import { Watched, actsFor, clockAhead, now, session, useWatched } from "./api.js";
 import { REASONS, STATES } from "./words.js";
 
@@ -17,11 +17,34 @@ export const address = new Watched(location.href);
 
 /** Goes to an address without loading the page again. replace: adds no entry to the history, for filters. */
 export function go(href, replace = false) {
+  if (!replace) history.replaceState({ scrolled: scrollY }, "");
   history[replace ? "replaceState" : "pushState"](null, "", href);
   address.set(location.href);
 }
 
-window.addEventListener("popstate", () => address.set(location.href));
+window.addEventListener("popstate", (event) => {
+  address.set(location.href);
+  if (event.state?.scrolled) scrollBack(event.state.scrolled);
+});
+
+const SCROLL_BACK_MS = 5000;
+
+/** Scrolls to where the reader was on a page that is only now read again, unless the reader scrolls or types first. */
+function scrollBack(top) {
+  const moves = ["wheel", "touchmove", "keydown", "pointerdown"];
+  const grown = new ResizeObserver(() => {
+    scrollTo(0, top);
+    if (scrollY >= top - 1) stop();
+  });
+  const stop = () => {
+    clearTimeout(timer);
+    grown.disconnect();
+    for (const move of moves) removeEventListener(move, stop);
+  };
+  const timer = setTimeout(stop, SCROLL_BACK_MS);
+  for (const move of moves) addEventListener(move, stop);
+  grown.observe(document.body);
+}
 
 /** Returns the query of the address, and a function that changes parameters of it.
  * @returns {[Record<string, string>, (members: Record<string, any>) => void]} */
@@ -32,6 +55,33 @@ export function useQuery() {
     go(at(location.pathname.replace(/^\/console/, ""), { ...kept, ...members }) + location.hash, true);
   };
   return [query, change];
+}
+
+const TYPING_MS = 250;
+
+/** Returns the text of a search field and a function that changes it. A moment after the last key it is the parameter
+ * `search` of the address; what is typed in that moment stays.
+ * @param {Record<string, string>} query
+ * @param {(members: Record<string, any>) => void} change
+ * @returns {[string, (text: string) => void]} */
+export function useSearch(query, change) {
+  const wanted = query.search ?? "";
+  const [text, setText] = useState(wanted);
+  const sent = useRef(wanted);
+  useLayoutEffect(() => {
+    if (wanted === sent.current) return;
+    sent.current = wanted;
+    setText(wanted);
+  }, [wanted]);
+  useEffect(() => {
+    if (text === sent.current) return undefined;
+    const timer = setTimeout(() => {
+      sent.current = text;
+      change({ search: text });
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return [text, setText];
 }
 
 // ---- What this browser remembers; never a token ---------------------------------------------------------------------
@@ -76,7 +126,8 @@ session.watchers.add((mine) => mine || begun.clear());
 
 // ---- Texts of other people -------------------------------------------------------------------------------------------
 
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufeff\ufff9-\ufffb]/gu;
+/** A joiner between two emoji, as in a family, is part of one of them. */
+const UNSEEN = /(?!(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic}))[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufeff\ufff9-\ufffb]/gu;
 const CUT = 120;
 
 /** Returns the text with the code points of characters that are invisible or change the direction of a line. */
@@ -209,11 +260,24 @@ export const reasonWord = (reason) => reason.toLowerCase().replace(/_/g, " ").re
 
 // ---- Pages ----------------------------------------------------------------------------------------------------------
 
+let leftFrom = /** @type {Element | null} */ (null);
+
+/** Notes where the focus is while somebody leaves for another page. */
+export function leave() {
+  leftFrom = document.activeElement;
+}
+
+/** Focuses the heading of a page that has just appeared, unless somebody has moved the focus in the meantime. */
+function focusHeading() {
+  if ([leftFrom, document.body, null].includes(document.activeElement)) focusOn("main h1");
+}
+
 /** Sets the title of the tab and shows the head of a page: a link back, the title, and buttons. */
 export function Head({ title, plain, back, children, lead }) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${plain ?? title} · ${document.body.dataset.tenant ?? "Sweephand"}`;
   }, [plain ?? title]);
+  useLayoutEffect(focusHeading, []);
   return html`<header class="head">
     <div class="title">${back && html`<p class="back"><a href=${back[1]}>${back[0]}</a></p>`}
       <h1 tabindex="-1">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
@@ -221,25 +285,26 @@ export function Head({ title, plain, back, children, lead }) {
 }
 
 /** Shows what a request came to where it is not data: nothing yet, a refusal, or that what is shown is old. page: it is
- * the whole page, which has no heading without it. */
-export function Loaded({ answer, children, what = "this", page = false }) {
+ * the whole page, which has no heading without it. missing: a further sentence for what is not there. */
+export function Loaded({ answer, children, what = "this", page = false, missing = "" }) {
   useWatched(minute);
   const { data, problem, at: when, reload } = answer;
   if (data === null && !problem) return html`<p class="waiting" role="status">Reading ${what} …</p>`;
-  if (data === null && problem.status === 404) return html`<${NotThere} />`;
+  if (data === null && problem.status === 404) return html`<${NotThere}>${missing}<//>`;
   return html`${problem && data !== null && html`<p class="old" role="status">As of ${clock(when)} (${distance(when)}): ${problem.detail} <button type="button" class="quiet" onClick=${reload}>Try again</button></p>`}
     ${data === null ? html`${page && html`<${Head} title=${problem.status === 403 ? "Not allowed" : problem.status ? "Not read" : "No answer"} />`}<${ProblemNote} problem=${problem} again=${reload} />` : html`<div class=${problem ? "aged" : ""}>${children}</div>`}`;
 }
 
-export function NotThere() {
-  useEffect(() => {
+export function NotThere({ children }) {
+  useLayoutEffect(() => {
     document.title = "Not there · Sweephand";
+    focusHeading();
   }, []);
-  return html`<section class="empty"><h1 tabindex="-1">Not there</h1><p>There is nothing at this address, or nothing that you may see.</p>
+  return html`<section class="empty"><h1 tabindex="-1">Not there</h1><p>There is nothing at this address, or nothing that you may see.${children ? ` ${children}` : ""}</p>
     <p><a class="button" href=${at("/overview")}>Go to the overview</a></p></section>`;
 }
 
-const TITLES = { 403: "Not allowed", 429: "Too many requests", 503: "Not available" };
+const TITLES = { 401: "Not signed in", 403: "Not allowed", 429: "Too many requests", 503: "Not available" };
 
 /** Returns a problem's title, or a plain one if another part of the way answered instead of the API. */
 function titleOf(problem) {
@@ -286,11 +351,16 @@ export function Table({ label, columns, rows, keyOf, href }) {
 
 /** Offers rows that are newer than the list. They wait, so that nothing moves while somebody reads. */
 export function News({ list, noun }) {
-  return html`<p class="news" role="status">${list.news > 0 && html`<button type="button" onClick=${list.show}>Show ${count(list.news, `new ${noun}`)}</button>`}</p>`;
+  const show = ({ currentTarget }) => {
+    const table = currentTarget.closest(".news").nextElementSibling;
+    list.show();
+    setTimeout(() => table.querySelector("tbody a")?.focus());
+  };
+  return html`<p class="news" role="status">${list.news > 0 && html`<button type="button" onClick=${show}>Show ${count(list.news, `new ${noun}`)}</button>`}</p>`;
 }
 
 export function More({ list }) {
-  return list.more && html`<p class="more"><button type="button" onClick=${list.more}>Show more</button></p>`;
+  return list.more && html`<p class="more"><${Action} act=${list.more}>Show more<//></p>`;
 }
 
 /** Shows names and values. Values that are null or undefined are left out. */
@@ -323,6 +393,11 @@ export function tell(text, undo) {
   setTimeout(() => notice.value === made && notice.set(null), 10000);
 }
 
+/** Focuses the heading if the element that had the focus is gone: a button that what it did has replaced. */
+function focusHeadingIfLost() {
+  if (document.activeElement === document.body) focusOn("main h1");
+}
+
 /** Keeps an action to one call at a time: `once` calls it, `problem` is the Problem that it threw, to be shown. */
 export function useOnce(act) {
   const [busy, setBusy] = useState(false);
@@ -341,16 +416,27 @@ export function useOnce(act) {
     } finally {
       acting.current = false;
       setBusy(false);
+      setTimeout(focusHeadingIfLost);
     }
   };
   return { once, busy, problem };
 }
 
-/** Shows a button for an action. An error appears next to it, and the button can be pressed again. */
+/** Shows a button for an action. An error appears next to it, and the button can be pressed again. Give it a key where
+ * another action may take its place: otherwise the focus, and the error, go over to the other one. */
 export function Action({ children, act, kind = "", disabled, title }) {
   const { once, busy, problem } = useOnce(act);
   return html`<span class="action"><button type="button" class=${kind} title=${title} disabled=${disabled} aria-busy=${busy} onClick=${() => once()}>${children}</button>
     ${problem && html`<${ProblemNote} problem=${problem} />`}</span>`;
+}
+
+/** Copies a text. Throws a Problem where the browser does not let a page do so. */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    throw { status: 0, code: "NOT_COPIED", title: "Not copied", detail: "This browser does not let the page copy. Select the text and copy it yourself.", errors: [], retryAfter: null };
+  }
 }
 
 /** Focuses the first element that a selector finds, if there is one. */
@@ -359,7 +445,8 @@ export function focusOn(selector) {
   if (found instanceof HTMLElement) found.focus({ preventScroll: true });
 }
 
-/** Shows a dialog over the page. Esc or Cancel closes it, and the focus returns to where it was. */
+/** Shows a dialog over the page. Esc or Cancel closes it, and the focus returns to where it was. onClose: null if only a
+ * button of the dialog closes it. */
 export function Dialog({ title, onClose, children }) {
   const ref = useRef(null);
   useLayoutEffect(() => {
@@ -373,7 +460,12 @@ export function Dialog({ title, onClose, children }) {
       else focusOn("main h1");
     };
   }, []);
-  return html`<dialog ref=${ref} aria-label=${title} onClose=${() => ref.current && onClose()} onCancel=${(event) => { event.preventDefault(); onClose(); }}>
+  // A browser closes a dialog at the second Esc in a row, whatever the page says at the first.
+  const closed = () => {
+    if (ref.current && onClose) onClose();
+    else ref.current?.showModal();
+  };
+  return html`<dialog ref=${ref} aria-label=${title} onClose=${closed} onCancel=${(event) => { event.preventDefault(); onClose?.(); }}>
     <h2>${title}</h2>${children}</dialog>`;
 }
 
@@ -394,13 +486,16 @@ export function Confirm({ title, consequence, count, word, act, onClose, childre
   useEffect(() => {
     if (count) ask();
   }, []);
+  // The page below is read on: what was read when somebody opened the dialog stays until the answer.
+  const said = useMemo(() => consequence(number), [number]);
+  const yes = useMemo(() => (number === null ? "Counting …" : word(number)), [number]);
   return html`<${Dialog} title=${title} onClose=${onClose}>
-    <p>${consequence(number)}</p>${children}
+    <p>${said}</p>${children}
     ${problem && html`<${ProblemNote} problem=${problem} again=${ask} />`}
     <p class="actions"><${Action} kind=${danger ? "primary danger" : "primary"} disabled=${!number} act=${async () => {
       await act(number);
       onClose();
-    }}>${number === null ? "Counting …" : word(number)}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
+    }}>${yes}<//><button type="button" onClick=${onClose}>Cancel</button></p><//>`;
 }
 
 /** Returns how many messages of runs wait in the queues, by an answer of `/v1/health`. */

@@ -50,7 +50,7 @@ export function Errors() {
 export function ErrorGroup({ id }) {
   const path = `/v1/errors/${encodeURIComponent(id)}`;
   const answer = useAnswer(path, EVERY_S);
-  return html`<${Loaded} page answer=${answer} what="the group">${answer.data && html`<${Shown} group=${answer.data} path=${path} reload=${answer.reload} />`}<//>`;
+  return html`<${Loaded} page answer=${answer} what="the group" missing="If a run has just failed, its group appears here in a moment.">${answer.data && html`<${Shown} group=${answer.data} path=${path} reload=${answer.reload} />`}<//>`;
 }
 
 function Shown({ group, path, reload }) {
@@ -76,8 +76,8 @@ function Shown({ group, path, reload }) {
   const redrive = begun ?? runs.items?.find((run) => run.operationId)?.operationId;
   return html`<${Head} title=${html`<${Text} cut=${80}>${group.jobName ?? group.jobId}<//>${group.count ? ` failed ${group.count === 1 && !group.countIsLeast ? "once" : `${countOf(group)} times`}` : ": no open failures"}`} plain=${`Errors of ${(group.jobName ?? group.jobId).slice(0, 40)}`} back=${["Errors", at("/errors")]}
       lead=${html`<${State} state=${group.state} /> <span class="faint">last</span> <${When} at=${group.lastSeenAt} />`}>
-      ${edit && group.state === "OPEN" && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} act=${archive}>Archive group<//>`}
-      ${edit && group.state === "ARCHIVED" && html`<${Action} kind="primary" act=${restore}>Restore group<//>`}<//>
+      ${edit && group.state === "OPEN" && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} key="archive" act=${archive}>Archive group<//>`}
+      ${edit && group.state === "ARCHIVED" && html`<${Action} key="restore" kind="primary" act=${restore}>Restore group<//>`}<//>
     <p class="verdict failed"><strong>${sentence({ ...group, state: group.runState })}</strong> <${Text} cut=${300}>${group.lastMessage ?? group.message}<//></p>
     ${redrive && html`<${OperationLine} key=${redrive} id=${redrive} onEnd=${() => { reload(); runs.reload(); }}>${(operation) => html`<${FailedAgain} runs=${runs} since=${operation.startedAt} />`}<//>`}
     <${Facts} items=${[

@@ -52,8 +52,10 @@ export function patchOf(before, after) {
   return Object.fromEntries([...gone, ...kept]);
 }
 
-/** Shows the form of a resource in a dialog. kind: its entry in KINDS; resource: null for a new one. */
-export function EditResource({ name, kind, resource, members: first, etag, onClose, onDone }) {
+/** Shows the form of a resource in a dialog. kind: its entry in KINDS; resource: null for a new one. Members and etag are
+ * those of the moment at which the form was opened: the page below goes on reading the resource. */
+export function EditResource({ name, kind, resource, members: opened, etag, onClose, onDone }) {
+  const [{ first, match }] = useState({ first: opened, match: etag });
   const [called, setCalled] = useState(resource?.name ?? "");
   const [members, setMembers] = useState(first);
   const [text, setText] = useState(null);
@@ -72,8 +74,8 @@ export function EditResource({ name, kind, resource, members: first, etag, onClo
     try {
       const body = text === null ? withoutBlankLines(members) : parsed(text);
       if (!resource) await request("POST", `/v1/${name}`, { body: { name: called, ...body }, key: crypto.randomUUID() });
-      else if (kind.change === "PUT") await request("PUT", `/v1/${name}/${encodeURIComponent(resource.name)}`, { body: { name: resource.name, ...body }, ifMatch: etag });
-      else await request("PATCH", `/v1/${name}/${encodeURIComponent(resource.name)}`, { body: patchOf(first, body), type: "application/merge-patch+json", ifMatch: etag });
+      else if (kind.change === "PUT") await request("PUT", `/v1/${name}/${encodeURIComponent(resource.name)}`, { body: { name: resource.name, ...body }, ifMatch: match });
+      else await request("PATCH", `/v1/${name}/${encodeURIComponent(resource.name)}`, { body: patchOf(first, body), type: "application/merge-patch+json", ifMatch: match });
     } catch (thrown) {
       if (thrown.status === undefined) throw thrown;
       setProblem(thrown.status === 412 ? { ...thrown, detail: "Someone else changed it in the meantime. Your input stays here. Close this form, look at the new version, and edit again." } : thrown);

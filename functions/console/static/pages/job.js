@@ -43,11 +43,11 @@ function Verbs({ job, path, reload }) {
     ${may("runs:write") && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen("run")}>Run job now</button>`}
     ${may("jobs:write") && html`
       ${job.state === "PAUSED"
-        ? html`<${Action} act=${() => post("resume").then(done("Resumed the job."))}>Resume job<//>`
+        ? html`<${Action} key="resume" act=${() => post("resume").then(done("Resumed the job."))}>Resume job<//>`
         : html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("pause")}>Pause job</button>`}
       ${job.active
-        ? html`<${Action} act=${() => post("deactivate").then(done("Deactivated the job."))}>Deactivate job<//>`
-        : html`<${Action} act=${() => post("activate").then(done("Activated the job."))}>Activate job<//>`}
+        ? html`<${Action} key="deactivate" act=${() => post("deactivate").then(done("Deactivated the job."))}>Deactivate job<//>`
+        : html`<${Action} key="activate" act=${() => post("activate").then(done("Activated the job."))}>Activate job<//>`}
       <a class="button" href=${at(`/jobs/${job.id}/edit`)}>Edit job</a>
       <button type="button" class="danger" aria-haspopup="dialog" onClick=${() => setOpen("delete")}>Delete job</button>`}
     ${open === "run" && html`<${RunNow} job=${job} path=${path} onClose=${close} />`}

@@ -1,14 +1,13 @@
 // The list of jobs. Filters are in the address, so that a view can be shared.
 
-import { html, useEffect, useMemo, useState } from "../vendor.js";
+import { html, useMemo, useState } from "../vendor.js";
 import { may, now, request, useList, withQuery } from "../api.js";
-import { Chips, Confirm, Empty, Head, Loaded, More, News, Shape, State, Table, Text, When, at, count, length, reasonWord, remember, remembered, stateGroup, stateWord, tell, useQuery } from "../parts.js";
+import { Chips, Confirm, Empty, Head, Loaded, More, News, Shape, State, Table, Text, When, at, count, length, reasonWord, remember, remembered, stateGroup, stateWord, tell, useQuery, useSearch } from "../parts.js";
 import { OperationLine } from "./operations.js";
 
 const EVERY_S = 30;
 const STATES = [["", "All"], ["ACTIVE", "Active"], ["PAUSED", "Paused"], ["INACTIVE", "Inactive"], ["COMPLETED", "Completed"], ["FAULTED", "Faulted"]];
 const FILTERS = ["due", "search", "state", "collection", "tag", "resourceId"];
-const TYPING_MS = 250;
 const HOUR_MS = 3600e3;
 
 export function Jobs() {
@@ -17,6 +16,7 @@ export function Jobs() {
   const due = useMemo(() => (query.due ? { nextRunBefore: new Date(now() + HOUR_MS).toISOString(), sort: "nextRunAt" } : {}), [query.due]);
   const list = useList(withQuery("/v1/jobs", { ...asked, ...due, limit: 50, include: "total,lastRuns" }), EVERY_S, (job) => job.id);
   const [stars, setStars] = useState(remembered("stars", []));
+  const [begun, setBegun] = useState("");
   const star = (id) => {
     const kept = stars.includes(id) ? stars.filter((each) => each !== id) : [...stars, id];
     setStars(kept);
@@ -26,7 +26,8 @@ export function Jobs() {
   const total = list.data?.total;
   const rows = list.items && (query.due ? list.items : [...list.items].sort((one, other) => stars.includes(other.id) - stars.includes(one.id)));
   return html`<${Head} title="Jobs" lead=${total !== undefined && `${total.toLocaleString("en-GB")} ${total === 1 ? "job" : "jobs"}${filtered ? " match" : ""}`}>
-      ${may("jobs:write") && html`${total > 0 && !query.due && filtered && html`<${Many} filters=${asked} total=${total} reload=${list.reload} />`}<a class="button primary" href=${at("/jobs/new")}>Create job</a>`}<//>
+      ${may("jobs:write") && html`${!query.due && filtered && html`<${Many} filters=${asked} total=${total ?? 0} reload=${list.reload} onBegun=${setBegun} />`}<a class="button primary" href=${at("/jobs/new")}>Create job</a>`}<//>
+    ${begun && html`<${OperationLine} key=${begun} id=${begun} onEnd=${list.reload} />`}
     <${Filters} query=${query} change=${change} due />
     <${Loaded} answer=${list} what="jobs">${rows?.length ? html`<${News} list=${list} noun="job" /><${Table} label="Jobs" keyOf=${(job) => job.id} rows=${rows} href columns=${columns(stars, star)} /><${More} list=${list} />` : rows && html`<${Nothing} filtered=${filtered} change=${change} />`}<//>`;
 }
@@ -39,10 +40,10 @@ const VERBS = {
   delete: ["Delete", "They go with their schedules and open runs. Ended runs stay in the ledger until they expire."],
 };
 
-/** Offers actions on all jobs that match the filters. A dry run gives their number first. */
-function Many({ filters, total, reload }) {
+/** Offers actions on all jobs that match the filters. A dry run gives their number first. onBegun: gets the id of an
+ * operation that changes them little by little. */
+function Many({ filters, total, reload, onBegun }) {
   const [verb, setVerb] = useState("");
-  const [begun, setBegun] = useState(null);
   const send = async (query) => {
     const [method, path] = verb === "delete" ? ["DELETE", "/v1/jobs"] : ["POST", `/v1/jobs:${verb}`];
     const { body } = await request(method, withQuery(path, { ...filters, ...query }), method === "POST" ? { body: {} } : {});
@@ -52,12 +53,11 @@ function Many({ filters, total, reload }) {
   const chosen = Object.entries(filters).filter(([, value]) => value).map(([name, value]) => `${name} ${value}`);
   const act = async (number) => {
     const done = await send({ expectedCount: number });
-    if (done.operation) setBegun(done.operation.id);
+    if (done.operation) onBegun(done.operation.id);
     tell(done.operation ? `Began with ${count(number, "job")}.` : `${word}d ${count(number, "job")}.`);
     await reload();
   };
-  return html`<select aria-haspopup="dialog" aria-label=${`Do with all ${count(total, "job")}`} value=${verb} onChange=${(event) => setVerb(event.target.value)}><option value="">With all ${total.toLocaleString("en-GB")} …</option>${Object.entries(VERBS).map(([name, [title]]) => html`<option value=${name}>${title} them</option>`)}</select>
-    ${begun && html`<${OperationLine} id=${begun} onEnd=${reload} />`}
+  return html`${total > 0 && html`<select aria-haspopup="dialog" aria-label=${`Do with all ${count(total, "job")}`} value=${verb} onChange=${(event) => setVerb(event.target.value)}><option value="">With all ${total.toLocaleString("en-GB")} …</option>${Object.entries(VERBS).map(([name, [title]]) => html`<option value=${name}>${title} them</option>`)}</select>`}
     ${verb && html`<${Confirm} danger=${verb === "delete"} title=${`${word} many jobs`} onClose=${() => setVerb("")} count=${() => send({ dryRun: true }).then((body) => body.count)} word=${(number) => `${word} ${count(number, "job")}`} act=${act}
       consequence=${(number) => `${number === null ? "…" : count(number, "job")} ${chosen.length ? `with ${chosen.join(", ")}` : "in all"}. ${consequence}`} />`}`;
 }
@@ -116,17 +116,11 @@ function LastRuns({ runs }) {
   if (!runs.length) return html`<span class="faint">none yet</span>`;
   const [newest] = runs;
   return html`<span class="spark" aria-hidden="true">${runs.toReversed().map((run) => html`<${Shape} group=${stateGroup(run.state)} />`)}</span>
-    <a href=${at(`/runs/${newest.runId}`)} title=${`Planned ${newest.plannedAt}`}>${stateWord(newest.state)}${newest.reason && newest.reason !== "ON_TIME" ? html`${" "}<span class="faint">${reasonWord(newest.reason)}</span>` : ""}</a>${newest.durationMs !== null && newest.durationMs !== undefined && html`${" "}<span class="faint">${length(newest.durationMs)}</span>`}`;
+    <a href=${at(`/runs/${newest.runId}`)} title=${`Planned ${newest.plannedAt}`}>${stateWord(newest.state)}${newest.reason && newest.reason !== "ON_TIME" ? html`${" "}<span class="faint">${reasonWord(newest.reason)}</span>` : ""}</a>${newest.durationMs !== null && newest.durationMs !== undefined && html`${" "}<span class="faint length">${length(newest.durationMs)}</span>`}`;
 }
 
 function Filters({ query, change, due = false }) {
-  const [search, setSearch] = useState(query.search ?? "");
-  useEffect(() => setSearch(query.search ?? ""), [query.search]);
-  useEffect(() => {
-    if (search === (query.search ?? "")) return undefined;
-    const timer = setTimeout(() => change({ search }), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [search]);
+  const [search, setSearch] = useSearch(query, change);
   const more = ["collection", "tag", "resourceId"].filter((name) => query[name]);
   return html`<div class="filters"><input type="search" aria-label="Search by name" placeholder="Search by name" value=${search} onInput=${(event) => setSearch(event.target.value)} />
     <${Chips} label="State" options=${STATES} value=${query.state} onChange=${(state) => change({ state })} />

@@ -1,6 +1,6 @@
 // Operations (long work): their progress, with pause, resume and cancel.
 
-import { html, useEffect } from "../vendor.js";
+import { html, useEffect, useState } from "../vendor.js";
 import { may, request, useAnswer, useList } from "../api.js";
 import { Action, Empty, Head, Loaded, More, News, State, Table, Text, When, at } from "../parts.js";
 
@@ -27,12 +27,20 @@ function Verbs({ operation, reload }) {
     await reload();
   };
   if (operation.state === "DONE" || operation.state === "CANCELLED" || !may(SCOPES[operation.kind])) return null;
-  return html`<span class="actions">${operation.state === "RUNNING" && html`<${Action} act=${post("pause")}>Pause<//>`}${operation.state !== "RUNNING" && html`<${Action} act=${post("resume")}>Resume<//>`}${!FOR_GOOD.has(operation.kind) && html`<${Action} kind="danger" act=${post("cancel")}>Cancel<//>`}</span>`;
+  return html`<span class="actions">${operation.state === "RUNNING" && html`<${Action} key="pause" act=${post("pause")}>Pause<//>`}${operation.state !== "RUNNING" && html`<${Action} key="resume" act=${post("resume")}>Resume<//>`}${!FOR_GOOD.has(operation.kind) && html`<${Action} key="cancel" kind="danger" act=${post("cancel")}>Cancel<//>`}</span>`;
+}
+
+/** Keeps an operation fresh until it has ended. */
+function useOperation(id) {
+  const [ended, setEnded] = useState(false);
+  const answer = useAnswer(`/v1/operations/${encodeURIComponent(id)}`, ended ? EVERY_S : OPEN_EVERY_S);
+  useEffect(() => setEnded(ENDED.has(answer.data?.state)), [answer.data?.state]);
+  return answer;
 }
 
 /** Shows an operation in one line with its progress bar. children: further content for the line. */
 export function OperationLine({ id, onEnd, children }) {
-  const answer = useAnswer(`/v1/operations/${id}`, OPEN_EVERY_S);
+  const answer = useOperation(id);
   const operation = answer.data;
   const ended = operation && ENDED.has(operation.state);
   useEffect(() => {
@@ -66,7 +74,7 @@ export function Operations() {
 }
 
 export function OperationPage({ id }) {
-  const answer = useAnswer(`/v1/operations/${encodeURIComponent(id)}`, OPEN_EVERY_S);
+  const answer = useOperation(id);
   const operation = answer.data;
   return html`<${Loaded} page answer=${answer} what="the operation">${operation && html`
     <${Head} title=${kindWord(operation.kind)} back=${["Operations", at("/operations")]} lead=${html`<${State} state=${operation.state} /> <span class="faint">begun</span> <${When} at=${operation.startedAt} /> <span class="faint">by</span> <${Text}>${operation.actor ?? "Sweephand"}<//>`}><${Verbs} operation=${operation} reload=${answer.reload} /><//>

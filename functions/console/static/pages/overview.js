@@ -2,7 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor.js";
 import { actsFor, freshness, isProvider, now, request, useAnswer, useWatched, withQuery } from "../api.js";
-import { Empty, Facts, Head, Loaded, ProblemNote, Shape, Text, When, at, backlogOf, clock, count, day, distance, length, stateGroup, stateWord, useQuery, zone, zoneName } from "../parts.js";
+import { Empty, Facts, Head, Loaded, ProblemNote, Shape, Text, When, at, backlogOf, clock, count, day, distance, length, stateGroup, stateWord, useQuery, useSearch, zone, zoneName } from "../parts.js";
 
 export function Overview() {
   const [query, change] = useQuery();
@@ -10,7 +10,7 @@ export function Overview() {
   const [drawn, setDrawn] = useState(false);
   return html`<${Head} title="Overview" />
     <${Attention} />
-    <${Timeline} key=${JSON.stringify([filters, useWatched(actsFor)])} filters=${filters} query=${query} change=${change} onDrawn=${() => setDrawn(true)} />
+    <${Timeline} filters=${filters} query=${query} change=${change} onDrawn=${() => setDrawn(true)} />
     <${Load} begin=${drawn} />`;
 }
 
@@ -48,6 +48,7 @@ const FIRST_LANES = 100;
 const LANES_A_PAGE = 500;
 const MOST_LANES = 5000;
 const LANES_BY_ID = 50;
+const AGAIN_AFTER_S = 10;
 const ANEW_AFTER_MS = 6 * 3600e3;
 
 /** Keeps lanes fresh: they are loaded once, and then only new marks and lanes of changed jobs are.
@@ -61,19 +62,18 @@ function useTimeline(filters) {
     let timer = 0;
     let pauseS = 30;
     let kept = null;
+    /** What has been read of the lanes so far; if a page of them fails, the rest is read later. */
+    let begun = null;
+    let failed = false;
+    let asking = false;
     const ask = (path) => request("GET", path, { signal: stop.signal }).then(({ body }) => body);
     const first = async () => {
-      let cursor = null;
-      let lanes = [];
-      let units = 0;
       do {
-        const page = await ask(withQuery("/v1/timeline", { ...filters, limit: cursor ? LANES_A_PAGE : FIRST_LANES, cursor }));
-        lanes = [...lanes, ...page.items];
-        units += page.readUnits;
-        cursor = page.nextCursor;
-        kept = { lanes, from: Date.parse(page.from), until: Date.parse(page.until), marksFrom: Math.max(kept?.marksFrom ?? 0, Date.parse(page.marksFrom)), since: kept?.since ?? page.since, units, more: cursor !== null, at: now(), everyS: page.askAgainAfterSeconds };
-        if (cursor) setView({ ...kept, reading: true });
-      } while (cursor && lanes.length < MOST_LANES);
+        const page = await ask(withQuery("/v1/timeline", { ...filters, limit: begun ? LANES_A_PAGE : FIRST_LANES, cursor: begun?.cursor }));
+        begun = { lanes: [...(begun?.lanes ?? []), ...page.items], cursor: page.nextCursor, from: Date.parse(page.from), until: Date.parse(page.until), marksFrom: Math.max(begun?.marksFrom ?? 0, Date.parse(page.marksFrom)), since: begun?.since ?? page.since, units: (begun?.units ?? 0) + page.readUnits, more: page.nextCursor !== null, at: now(), everyS: page.askAgainAfterSeconds };
+        if (begun.cursor) setView({ ...begun, reading: true });
+      } while (begun.cursor && begun.lanes.length < MOST_LANES);
+      kept = begun;
       pauseS = kept.everyS;
     };
     const next = async () => {
@@ -86,16 +86,22 @@ function useTimeline(filters) {
     };
     const step = async () => {
       clearTimeout(timer);
+      if (asking) return;
+      asking = true;
       try {
         await (kept ? next() : first());
         setView(kept);
         setProblem(null);
+        failed = false;
         freshness.set({ at: now(), failures: 0 });
       } catch (thrown) {
         if (stop.signal.aborted) return;
         if (thrown?.status === undefined) throw thrown;
-        pauseS = Math.min(300, pauseS * 2);
+        pauseS = failed ? Math.min(300, pauseS * 2) : AGAIN_AFTER_S;
+        failed = true;
         setProblem(thrown);
+      } finally {
+        asking = false;
       }
       plan();
     };
@@ -152,29 +158,33 @@ const ROW_PX = 30;
 const MOST_ROWS = 16;
 const SPARE_ROWS = 6;
 const MERGE_PX = 11;
+/** A failure has its number next to it. */
+const MERGE_LOUD_PX = 22;
+/** Half the width of a time on the axis. */
+const HALF_HOUR_PX = 20;
 const NAME_PX = 220;
 const NARROW_NAME_PX = 110;
 
 function Timeline({ filters, query, change, onDrawn }) {
+  const [search, setSearch] = useSearch(query, change);
+  return html`<h2>Last and next 24 hours <span class="faint">times in ${zoneName()}</span></h2>
+    <div class="filters"><input type="search" aria-label="Search lanes by name" placeholder="Search by name" value=${search} onInput=${(event) => setSearch(event.target.value)} /><${Legend} /></div>
+    <${Found} key=${JSON.stringify([filters, useWatched(actsFor)])} filters=${filters} change=${change} onDrawn=${onDrawn} />`;
+}
+
+/** Shows the lanes of the jobs that match. */
+function Found({ filters, change, onDrawn }) {
   const { view, problem, load } = useTimeline(filters);
   const drawn = Boolean(view ?? problem);
   useEffect(() => {
     if (drawn) onDrawn();
   }, [drawn]);
-  const [search, setSearch] = useState(query.search ?? "");
-  useEffect(() => {
-    if (search === (query.search ?? "")) return undefined;
-    const timer = setTimeout(() => change({ search }), 350);
-    return () => clearTimeout(timer);
-  }, [search]);
-  return html`<h2>Last and next 24 hours <span class="faint">times in ${zoneName()}</span></h2>
-    <div class="filters"><input type="search" aria-label="Search lanes by name" placeholder="Search by name" value=${search} onInput=${(event) => setSearch(event.target.value)} /><${Legend} /></div>
-    ${!view && !problem && html`<p class="waiting" role="status">Reading the timeline …</p>`}
+  return html`${!view && !problem && html`<p class="waiting" role="status">Reading the timeline …</p>`}
     ${problem && (view ? html`<p class="old" role="status">As of ${clock(view.at)}: ${problem.detail}</p>` : html`<${ProblemNote} problem=${problem} again=${load} />`)}
     ${view?.gap && html`<p class="note">So much failed at once that failures before ${clock(view.gap)} may be missing here. <button type="button" class="quiet" onClick=${load}>Reload</button></p>`}
     ${view && now() - view.from - DAY_MS > ANEW_AFTER_MS && html`<p class="note">This timeline was drawn for ${clock(view.from + DAY_MS, false)}. <button type="button" class="quiet" onClick=${load}>Reload</button></p>`}
     ${view && (view.lanes.length ? html`<${Lanes} view=${view} /><p class="hint">${view.reading ? `${view.lanes.length} jobs so far; reading more …` : html`${count(view.lanes.length, "job")}${view.more ? ", the first of more: narrow them by the search" : ""}. Reading it cost ${Math.round(view.units).toLocaleString("en-GB")} read units; keeping it fresh costs at most 45 a minute.${view.marksFrom > view.from + 1000 ? html` Failures are shown from <${When} at=${new Date(view.marksFrom).toISOString()} /> on; there are too many to show all.` : ""}`}</p>`
-      : html`<${Empty} title=${query.search ? "No job matches" : "No jobs yet"}><p>${query.search ? html`<button type="button" onClick=${() => { setSearch(""); change({ search: "" }); }}>Clear the search</button>` : html`<a href=${at("/jobs")}>Go to the jobs</a>`}</p><//>`)}`;
+      : html`<${Empty} title=${filters.search ? "No job matches" : "No jobs yet"}><p>${filters.search ? html`<button type="button" onClick=${() => change({ search: "" })}>Clear the search</button>` : html`<a href=${at("/jobs")}>Go to the jobs</a>`}</p><//>`)}`;
 }
 
 function Legend() {
@@ -232,8 +242,8 @@ function Lanes({ view }) {
   const stepHours = width < 500 ? 12 : 6;
   for (let ms = Math.ceil(view.from / 3600e3) * 3600e3; ms < view.until; ms += 3600e3) if (Number(clock(ms, false, shown).slice(0, 2)) % stepHours === 0 && clock(ms, false, shown).endsWith(":00")) hours.push(ms);
   return html`<div class="timeline">
-    <div class="axis" aria-hidden="true" style=${{ marginLeft: `${nameWidth}px` }}>${hours.filter((ms) => Math.abs(x(ms) - x(now())) > 34).map((ms) => html`<span style=${{ left: `${x(ms)}px` }}>${clock(ms, false, shown)}</span>`)}<b style=${{ left: `${x(now())}px` }}>now</b></div>
-    <div class="lanes" ref=${box} role="table" style=${{ height: `${Math.min(MOST_ROWS, view.lanes.length) * ROW_PX + 1}px` }} aria-label="Jobs over the last and next 24 hours" aria-rowcount=${view.lanes.length} tabindex="0" onScroll=${onScroll} onKeyDown=${onKey}>
+    <div class="axis" aria-hidden="true" style=${{ marginLeft: `${nameWidth}px` }}>${hours.filter((ms) => Math.abs(x(ms) - x(now())) > 34 && x(ms) > HALF_HOUR_PX && x(ms) < width - HALF_HOUR_PX).map((ms) => html`<span style=${{ left: `${x(ms)}px` }}>${clock(ms, false, shown)}</span>`)}<b style=${{ left: `${x(now())}px` }}>now</b></div>
+    <div class="lanes" ref=${box} role="table" style=${{ height: `${Math.min(MOST_ROWS, view.lanes.length) * ROW_PX + 2}px` }} aria-label="Jobs over the last and next 24 hours" aria-rowcount=${view.lanes.length} tabindex="0" onScroll=${onScroll} onKeyDown=${onKey}>
       <div class="tall" role="rowgroup" style=${{ height: `${view.lanes.length * ROW_PX}px` }}>
         <i class="rule now" aria-hidden="true" style=${{ left: `${nameWidth + x(now())}px` }}></i>
         ${rows.map((lane, index) => html`<div key=${(first + index) % pool} class="lane" role="row" aria-rowindex=${first + index + 1} style=${{ transform: `translateY(${(first + index) * ROW_PX}px)` }}>
@@ -303,7 +313,7 @@ export function merged(lane, scale, at_) {
     const side = one.ms > at_;
     if (one.until && one.count > 1) {
       drawn.push({ x: place, to: Math.min(scale.width, x(one.until)), group: one.group, count: one.count, side, ms: one.ms, title: `${one.count} from ${clock(one.ms)} to ${clock(one.until)}: ${one.word}`, href: one.href });
-    } else if (before && before.to === undefined && before.side === side && before.group === one.group && before.loud === one.loud && place - before.x < MERGE_PX) {
+    } else if (before && before.to === undefined && before.side === side && before.group === one.group && before.loud === one.loud && place - before.x < (one.loud ? MERGE_LOUD_PX : MERGE_PX)) {
       before.count += 1;
       before.lastMs = one.ms;
       before.href = `${job}#runs`;

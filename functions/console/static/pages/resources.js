@@ -2,7 +2,7 @@
 
 import { html, useState } from "../vendor.js";
 import { may, request, useAnswer, useList } from "../api.js";
-import { Action, Confirm, Dialog, Empty, Facts, Head, Loaded, More, Source, State, Table, Text, When, at, count, go, length, tell } from "../parts.js";
+import { Action, Confirm, Dialog, Empty, Facts, Head, Loaded, More, Source, State, Table, Text, When, at, copy, count, go, length, tell } from "../parts.js";
 import { EditResource } from "./forms.js";
 
 const EVERY_S = 30;
@@ -112,8 +112,8 @@ function SigningKeys({ collection }) {
 /** Shows a secret this once, with a way to copy it; it goes when the reader says that it is stored. */
 export function Secret({ title, names, onClose }) {
   const [copied, setCopied] = useState(false);
-  return html`<${Dialog} title=${title} onClose=${() => {}}>
+  return html`<${Dialog} title=${title} onClose=${null}>
     <p>The secret is shown this once. Store it now.</p>
     <${Facts} items=${names.map(([name, value]) => [name, html`<code>${value}</code>`])} />
-    <p class="actions"><${Action} act=${() => navigator.clipboard.writeText(names.at(-1)[1]).then(() => setCopied(true))}>Copy secret<//><span role="status">${copied && "Copied."}</span><button type="button" class="primary" onClick=${onClose}>I stored it</button></p><//>`;
+    <p class="actions"><${Action} act=${() => copy(names.at(-1)[1]).then(() => setCopied(true))}>Copy secret<//><span role="status">${copied && "Copied."}</span><button type="button" class="primary" onClick=${onClose}>I stored it</button></p><//>`;
 }

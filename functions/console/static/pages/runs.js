@@ -1,8 +1,8 @@
 // Runs: the list of what did not simply succeed, and one run with all that happened to it.
 
 import { html, useState } from "../vendor.js";
-import { may, now, request, useAnswer, useList, withQuery } from "../api.js";
-import { Action, Chips, Dialog, Empty, Facts, Field, Head, Loaded, More, News, ProblemNote, Source, State, Table, Text, When, at, clock, go, length, stateGroup, stateWord, tell, useQuery } from "../parts.js";
+import { actsFor, may, now, request, useAnswer, useList, withQuery } from "../api.js";
+import { Action, Chips, Dialog, Empty, Facts, Field, Head, Loaded, More, News, ProblemNote, Source, State, Table, Text, When, at, clock, copy, go, length, stateGroup, stateWord, tell, useQuery } from "../parts.js";
 import { REASONS, STATES } from "../words.js";
 
 const EVERY_S = 15;
@@ -101,10 +101,10 @@ function Verbs({ run, reload }) {
     await reload();
     tell("Cancelled the run.");
   };
-  return html`${ended && html`<${Action} kind="primary" act=${rerun}>Rerun<//><button type="button" aria-haspopup="dialog" onClick=${() => setOpen("edit")}>Edit and rerun</button>`}
-    ${!ended && html`<${Action} kind="danger" act=${cancel}>Cancel run<//>`}
+  return html`${ended && html`<${Action} key="rerun" kind="primary" act=${rerun}>Rerun<//><button type="button" aria-haspopup="dialog" onClick=${() => setOpen("edit")}>Edit and rerun</button>`}
+    ${!ended && html`<${Action} key="cancel" kind="danger" act=${cancel}>Cancel run<//>`}
     ${awaits && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("report")}>Report result</button>`}
-    <${Action} act=${() => navigator.clipboard.writeText(`curl -H "Authorization: Bearer $TOKEN" ${location.origin}${path}`).then(() => tell("Copied the command."))}>Copy as curl<//>
+    <${Action} key="copy" act=${() => copy(`curl -H "Authorization: Bearer $TOKEN" ${actsFor.value ? `-H "Sweephand-Tenant: ${actsFor.value}" ` : ""}${location.origin}${path}`).then(() => tell("Copied the command."))}>Copy as curl<//>
     ${open === "edit" && html`<${EditAndRerun} run=${run} path=${path} onClose=${() => setOpen("")} />`}
     ${open === "report" && html`<${Report} path=${path} reload=${reload} onClose=${() => setOpen("")} />`}`;
 }
