@@ -82,7 +82,11 @@ class NativeApi(Api):
         return tenant if visit.route.tenant else None
 
     def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
-        """Leads `/console/` to the console: no route of an HTTP API may end with a slash, so `$default` gets it."""
+        """Leads `/console/` to the console.
+
+        AWS does not document whether `/console/{proxy+}` matches an empty rest. If it does not, `$default` gets the
+        path; if it does, the console's own function does, which leads to the same place.
+        """
         if request.path == CONSOLE_WITH_SLASH and request.method in READS:
             return None, None, Answer(302, headers={"Location": f"/console?{urlencode(request.query)}".rstrip("?")})
         return super()._answer(request)
