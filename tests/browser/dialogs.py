@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.browser.pages import visit
+from tests.browser.pages import settled, visit
 
 Answers = Mapping[tuple[str, str], tuple[int, Any]]
 """Answers that stand in for those of the API: (method, end of the path) to (status, body)."""
@@ -119,6 +119,7 @@ def opened(page: Page, dialog: Dialog, ids: Mapping[str, str]) -> Callable[[], N
         shown.get_by_role("button", name=dialog.then, exact=True).click()
         page.wait_for_function(CHANGED, arg=before)
     page.wait_for_function("() => !document.querySelector('dialog').textContent.includes('…')")
+    settled(page)
 
     def close() -> None:
         if dialog.closes:

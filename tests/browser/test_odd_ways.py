@@ -225,7 +225,7 @@ def test_a_change_sent_twice_at_once_is_made_once(opened, stack, target):
         "() => { const button = document.querySelector('.editor .primary'); button.click(); button.click(); }"
     )
 
-    page.get_by_role("heading", name="doubled").wait_for()
+    page.get_by_role("heading", name="doubled", exact=True).wait_for()
     assert len(sent) == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser import blocks, dialogs, looks
-from tests.browser.conftest import PICTURES, picture, sign_in
+from tests.browser.conftest import COUNT_REQUESTS, PICTURES, picture, sign_in
 from tests.browser.pages import OF_THE_PROVIDER, PAGES, visit
 from tests.browser.recorded import Recorded, recorded
 from tests.contract.native import described
@@ -57,6 +57,7 @@ def looked(browser, stack, answers):
     reader = browser.new_page()
     for tenant, pages in (("acme", PAGES), ("provider", OF_THE_PROVIDER)):
         page = browser.new_context(**options).new_page()
+        page.add_init_script(COUNT_REQUESTS)
         answers.given_to(page, tenant)
         page.goto("/console/nowhere")
         sign_in(page, stack.file.provider if tenant == "provider" else stack.file.tenants[tenant])
