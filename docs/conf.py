@@ -87,14 +87,15 @@ def _index(app: Sphinx) -> str:
 
 
 def _finish(app: Sphinx, failed: Exception | None) -> None:
-    """Writes each page as Markdown next to its HTML, and `llms.txt`."""
+    """Writes each page as Markdown next to its HTML, with a link to `llms.txt`, and `llms.txt` itself."""
     if failed or app.builder.format != "html":
         return
     for name in app.env.found_docs:
         to = Path(app.outdir) / f"{name}.md"
         page = Path(app.env.doc2path(name))
         to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_text(_within(page, page.read_text()))
+        index = f"{'../' * name.count('/')}llms.txt"
+        to.write_text(f"> All pages are listed in [llms.txt]({index}).\n\n{_within(page, page.read_text())}")
     (Path(app.outdir) / "llms.txt").write_text(_index(app))
 
 

@@ -45,6 +45,17 @@ def test_every_page_is_published_as_html_and_as_markdown(site: Path):
     assert not missing
 
 
+def test_every_page_in_markdown_leads_to_the_list_of_all_pages(site: Path):
+    lost = [
+        str(page.relative_to(site))
+        for page in site.rglob("*.md")
+        for link in [re.search(r"^> .*\[llms\.txt\]\(([^)]+)\)", page.read_text())]
+        if link is None or (page.parent / link[1]).resolve() != site / "llms.txt"
+    ]
+
+    assert lost == []
+
+
 def test_a_page_sends_no_request_to_another_host(site: Path):
     asked = {
         f"{file.relative_to(site)}: {found}"
