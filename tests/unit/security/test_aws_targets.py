@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from sweephand.actions import KINDS
 from sweephand.errors import InvalidRequest
 from sweephand.security.aws_targets import OWN_RESOURCES, check_role, check_target
 from sweephand.security.guard import AwsSettings, role_arns
@@ -22,6 +23,15 @@ OF_SERVICE = {
     "lambda": ("function:f", "function:f:$LATEST", "function:f:live", "function:f:7"),
     "states": ("stateMachine:m", "stateMachine:m:3"),
 }
+
+
+def test_each_action_with_a_role_names_the_form_of_its_targets() -> None:
+    """Without its form in aws_targets, creating a job of the kind would fail with an internal error."""
+    assert OF_SERVICE.keys() == {name for name, kind in KINDS.items() if kind.shows == ("role",)}
+
+    for service in OF_SERVICE:
+        with pytest.raises(InvalidRequest, match=f"must be an ARN of the form arn:aws:{service}:"):
+            check_target("nonsense", service, HERE)
 
 
 def arn(service: str, resource: str, *, account: str = "444455556666", region: str = "us-east-1") -> str:
