@@ -103,7 +103,7 @@ def test_the_wheel_contains_nothing_of_the_service(wheel):
 def test_the_command_line_starts(python):
     assert "ARM" in _run(python, "-m", "sweephand", "import", "azure", "--help")
     assert "Usage" in _run(python, "-m", "sweephand", "import", "sap", "--help")
-    assert "Lists the tenant's jobs" in _run(python, "-m", "sweephand", "jobs", "list", "--help")
+    assert "List the tenant's jobs" in _run(python, "-m", "sweephand", "jobs", "list", "--help")
     assert "_SWEEPHAND_COMPLETE" in _run(python, "-m", "sweephand", "completion", "zsh")
 
 
