@@ -155,6 +155,23 @@ def test_r21_one_event_reports_the_number_of_runs_that_expired(api, receive):
 
 
 @pytest.mark.parametrize("receive", [False, True])
+def test_with_the_mode_count_one_event_has_the_number_and_the_span_of_all(api, receive):
+    """Seen failing without `missed_from`: a program learned the number, but not since when."""
+    create(api, "PT5M", receive=receive, mode="count")
+    with running(api, receive=receive) as program:
+        api.stage.run(3 * 3_600)
+
+        program.scheduler.start(lease_s=LEASE_S)
+        api.stage.run(300)
+
+        assert program.kinds() == ["missed", "job"]
+        (_, counted), (_, live) = program.got
+        assert (counted.missed_count, counted.missed_from) == (36, FIRST)
+        assert counted.job_time == FIRST + timedelta(minutes=175)
+        assert (live.missed_count, live.missed_from) == (1, None)
+
+
+@pytest.mark.parametrize("receive", [False, True])
 def test_r22_a_daily_job_gives_30_missed_events_after_30_days(api, receive):
     with running(api, receive=receive) as program:
         record = program.scheduler.create(

@@ -49,8 +49,8 @@ class JobRecord:
 class JobData:
     """An event of a job.
 
-    id: of the occurrence, the same however often the event is delivered. job_time: the planned instant. missed_count:
-    how many missed occurrences the event stands for.
+    id: of the occurrence, the same however often the event is delivered. job_time: the planned instant. missed_count,
+    missed_from: how many missed occurrences the event stands for, and the first of them.
     """
 
     id: str
@@ -60,6 +60,7 @@ class JobData:
     tag: str | None = None
     payload: Any = None
     missed_count: int = 1
+    missed_from: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Result(Generic[T]):
 
 def data_of(detail: Mapping[str, Any]) -> JobData:
     """Returns the data of an event `job` or `job.missed`. detail: the event's `detail` on the bus."""
+    missed = detail.get("missed")
     return JobData(
         detail["id"],
         detail["jobScheduleId"],
@@ -100,7 +102,8 @@ def data_of(detail: Mapping[str, Any]) -> JobData:
         _utc(detail["jobTime"]),
         detail["tag"],
         detail["payload"],
-        detail.get("missed", {}).get("count", 1),
+        1 if missed is None else missed["count"],
+        None if missed is None else _utc(missed["from"]),
     )
 
 
