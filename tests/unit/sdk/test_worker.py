@@ -109,6 +109,12 @@ def test_a_worker_without_permission_for_its_queue_ends_with_one_sentence(capsys
         (NoCredentialsError(), NoAccess, "set AWS_PROFILE"),
         (ClientError({"Error": {"Code": "AccessDenied", "Message": "not you"}}, "ReceiveMessage"), NoAccess, "not you"),
         (ClientError({"Error": {"Code": "QueueDoesNotExist"}}, "ReceiveMessage"), NoAccess, "https://queue/a"),
+        (
+            ClientError({"Error": {"Code": "SignatureDoesNotMatch"}}, "ReceiveMessage"),
+            NoAccess,
+            "the clock of this mach",
+        ),
+        (ClientError({"Error": {"Code": "InvalidSignatureException"}}, "ReceiveMessage"), NoAccess, "sweephand doctor"),
         (ClientError({"Error": {"Code": "ServiceUnavailable"}}, "ReceiveMessage"), TransportError, "https://queue/a"),
         (EndpointConnectionError(endpoint_url="https://queue"), TransportError, "https://queue"),
     ],
@@ -141,6 +147,31 @@ def test_a_running_worker_survives_expired_credentials(monkeypatch):
     made[0].run()
 
     assert len(asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("date", "says"),
+    [
+        (
+            "Mon, 01 Mar 2027 11:57:00 GMT",
+            "the clock of this machine is 180 s ahead of the service: set it, such as by NTP",
+        ),
+        (
+            "Mon, 01 Mar 2027 12:10:00 GMT",
+            "the clock of this machine is 600 s behind the service: set it, such as by NTP",
+        ),
+        ("Mon, 01 Mar 2027 11:59:57 GMT", None),
+        ("yesterday", None),
+    ],
+)
+def test_a_worker_whose_clock_is_off_says_so_at_its_start(caplog, date, says):
+    connected, _ = client(reply(REGISTERED), reply(APPLIED, date=date))
+    assert connected.clock_ahead_s is None
+
+    Worker("billing", client=connected, queue=Queue(lambda _: [])).start()
+
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warnings == ([] if says is None else [says])
 
 
 def test_a_refused_credential_gives_one_sentence_and_status_2(capsys):

@@ -13,11 +13,16 @@ NO_CREDENTIALS = (
 REFUSALS = frozenset(
     {
         *("AccessDenied", "AccessDeniedException", "ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId"),
-        *("InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException"),
+        *("InvalidClientTokenId", "UnrecognizedClientException"),
         *("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"),
     }
 )
 """Error codes of AWS for which repeating the call does not help."""
+BAD_SIGNATURES = frozenset(
+    {"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch"}
+)
+"""Error codes of AWS for a wrong secret, or a clock that is off by more than some minutes."""
+SIGNED_WRONGLY = "the secret access key is wrong, or the clock of this machine is off by minutes: `sweephand doctor`"
 MISSING = "this needs botocore: install sweephand with its extra, as sweephand[worker]"
 
 
@@ -56,6 +61,10 @@ def asked(client: Any, operation: str, place: str, **arguments: Any) -> dict[str
         code = said.get("Error", {}).get("Code")
         if code == "ConditionalCheckFailedException":
             raise ConditionFailed(said.get("Item", {})) from fault
+        if code in BAD_SIGNATURES:
+            raise NoAccess(
+                f"{operation} of {place}: {SIGNED_WRONGLY} compares it with the service's: {fault}"
+            ) from fault
         if code in REFUSALS:
             raise NoAccess(f"{operation} of {place}: {fault}") from fault
         raise TransportError(f"{operation} of {place}: {fault}") from fault

@@ -6,8 +6,6 @@ import json
 import platform
 import sys
 from collections.abc import Iterator
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -19,14 +17,15 @@ from sweephand.cli.commands.stacks import NoCredential, Stack
 from sweephand.cli.commands.statuses import DONE, NOT_ASKED
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
+from sweephand.sdk import skew
 from sweephand.sdk.errors import ApiError, ConfigError, TransportError
 from sweephand.sources import SystemClock
 
 with lazy():
     from sweephand.sdk.sync import http
 
-OFF_S, FAR_OFF_S = 5, 60
-"""How far this machine's clock may be from the service's before it is a warning, and before it is a failure."""
+FAR_OFF_S = 60
+"""How far this machine's clock may be from the service's before it is a failure. A warning begins at skew.OFF_S."""
 TIMEOUT_S = 10.0
 OK, WARN, FAIL = "ok", "warn", "fail"
 
@@ -146,14 +145,12 @@ def _versions(theirs: str) -> Finding:
 
 def _clock(date: str | None) -> Finding:
     """Compares this machine's clock with the answer's Date header, which is in whole seconds."""
-    try:
-        theirs = parsedate_to_datetime(date or "").astimezone(UTC)
-    except ValueError:
+    off_s = skew.ahead_s({"date": date or ""}, SystemClock().now())
+    if off_s is None:
         return Finding("clock", WARN, "the answer has no valid Date to compare with")
-    off_s = round((SystemClock().now() - theirs).total_seconds())
-    if abs(off_s) <= OFF_S:
+    if abs(off_s) <= skew.OFF_S:
         return Finding("clock", OK, "as the service's")
-    text = f"this machine is {abs(off_s)} s {'ahead of' if off_s > 0 else 'behind'} the service"
+    text = skew.in_words(off_s)
     return Finding("clock", WARN if abs(off_s) <= FAR_OFF_S else FAIL, text, "set the clock, such as by NTP")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from sweephand.sdk.transport.retries import Retries, fault_allows, retry_after_s
 from sweephand.sources import Chance
 
 with lazy():
+    from sweephand.sdk import skew
     from sweephand.sdk.transport import refusals
 
 LEAST_S = 0.001
@@ -38,6 +40,7 @@ class AsyncCaller:
     ) -> None:
         self.clock = clock
         self._access, self._transport, self._chance = access, transport, chance
+        self._latest: tuple[Answer, datetime] | None = None
         self._retries, self._tenant = retries, None if tenant is None else header("tenant", tenant)
 
     async def json(self, request: Request) -> Any:
@@ -64,6 +67,7 @@ class AsyncCaller:
                 error: Exception = fault
                 again = fault_allows(fault, repeatable=request.repeatable)
             else:
+                self._latest = answer, self.clock.now()
                 if 200 <= answer.status < 300:
                     return answer
                 asked_s = retry_after_s(answer.headers, self.clock.now())
@@ -75,6 +79,11 @@ class AsyncCaller:
                 raise error
             await self.clock.sleep(wait_s)
         raise AssertionError("a last try returns or raises")
+
+    @property
+    def clock_ahead_s(self) -> int | None:
+        """How many seconds the clock of this machine is ahead of the service's, by the latest answer."""
+        return None if self._latest is None else skew.ahead_s(self._latest[0].headers, self._latest[1])
 
     def _refusal(self, request: Request, answer: Answer, asked_s: float | None, tried: int) -> Exception:
         if refusals.of_something_else(answer.status, answer.content):

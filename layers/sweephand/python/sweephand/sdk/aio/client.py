@@ -90,6 +90,11 @@ class AsyncSweephand:
         """The clock that times its waits."""
         return self._caller.clock
 
+    @property
+    def clock_ahead_s(self) -> int | None:
+        """How many seconds this machine's clock is ahead of the service's, by its latest answer; None before one."""
+        return self._caller.clock_ahead_s
+
     async def __aenter__(self) -> Self:
         return self
 

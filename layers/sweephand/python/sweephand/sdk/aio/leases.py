@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from sweephand.sdk import models
+from sweephand.sdk import models, skew
 from sweephand.sdk.aio.client import AsyncSweephand
 from sweephand.sdk.api_errors import ConsumerTaken
 
@@ -14,7 +14,7 @@ AGAIN_S = 5.0
 
 
 async def take(client: AsyncSweephand, consumer: str, holder: str, seconds: int, *, wait: bool) -> models.Consumer:
-    """Takes the lease of a consumer.
+    """Takes the lease of a consumer. Logs a warning if this machine's clock is off.
 
     wait: True to wait until the present lease ends, such as that of a killed process. Raises ConsumerTaken if its
     holder prolongs it meanwhile; without wait, at once.
@@ -22,15 +22,18 @@ async def take(client: AsyncSweephand, consumer: str, holder: str, seconds: int,
     first = None
     while True:
         try:
-            return await client.consumers.take_lease(consumer, holder=holder, seconds=seconds)
-        except ConsumerTaken as taken:
+            taken = await client.consumers.take_lease(consumer, holder=holder, seconds=seconds)
+        except ConsumerTaken as other:
             if not wait:
                 raise
             there = await client.consumers.get(consumer)
             until = there.lease_until
             if first is None and until is not None:
                 first = until
-                log.warning("%s; waiting for the end of its lease, unless that process prolongs it", taken.detail)
+                log.warning("%s; waiting for the end of its lease, unless that process prolongs it", other.detail)
             elif first is not None and until is not None and until > first:
                 raise
+        else:
+            skew.warn(log, client.clock_ahead_s)
+            return taken
         await client.clock.sleep(AGAIN_S)

@@ -17,7 +17,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweephand.lazy import lazy
-from sweephand.sdk import bodies
+from sweephand.sdk import bodies, skew
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, ConfigError, NoAccess, TransportError
 from sweephand.sdk.receiving.queues import Message, Queue, SqsQueue
@@ -270,10 +270,14 @@ class Worker:
         )
 
     def start(self) -> list[tuple[str, str | None]]:
-        """Registers the application and applies its tasks. Returns its queues, each with its version."""
+        """Registers the application and applies its tasks. Returns its queues, each with its version.
+
+        Logs a warning if this machine's clock is off.
+        """
         versions = [None] if self.version is None else [None, self.version]
         found = [self._registered(version) for version in versions]
         self.apply()
+        skew.warn(log, self.client.clock_ahead_s)
         if self._queue is None:
             self._queue = SqsQueue(found[0].region)
         return [(each.queue_url, each.version) for each in found]
