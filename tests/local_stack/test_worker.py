@@ -118,7 +118,7 @@ def test_the_nservicebus_page_runs_as_a_program(stack: LocalStack, tmp_path: Pat
         with Sweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:
             keys = {each.key for each in sh.job_sets.get("worker.nservicebus").jobs}
             sh.job_sets.delete("worker.nservicebus", allow_deletes=5)
-    assert keys == {"__main__.send_message", "MyTask", "Report", "LongTask", "Shaky"}
+    assert keys == {"tasks.send_message", "MyTask", "Report", "LongTask", "Shaky"}
 
 
 def test_the_payment_of_the_example_happens_once_for_each_invoice(stack: LocalStack, tmp_path: Path) -> None:

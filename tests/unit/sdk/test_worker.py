@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from datetime import timedelta
 from functools import partial
@@ -305,3 +308,34 @@ def test_a_partial_and_a_callable_object_are_tasks_with_their_own_names():
     test = "test_a_partial_and_a_callable_object_are_tasks_with_their_own_names.<locals>"
     assert worker.call(f"{module}.{test}.report") == "daily"
     assert worker.call(f"{module}.{test}.Totals") == "totals"
+
+
+PROGRAM = """
+import multiprocessing
+from sweephand.sdk.worker import Worker
+worker = Worker("billing")
+@worker.every("5m")
+def report(): ...
+def names():
+    print(*(each.name for each in worker._tasks.all()), flush=True)
+if __name__ == "__main__":
+    names()
+    spawned = multiprocessing.get_context("spawn").Process(target=names)
+    spawned.start()
+    spawned.join()
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["tasks.py"], ["-m", "tasks"], ["./tasks.py"], ["-c", "import tasks; tasks.names()"]]
+)
+def test_a_task_has_the_same_name_however_its_program_is_started(tmp_path, arguments):
+    """Seen failing: `python tasks.py` gave `__main__.report`, whose job another way to start would delete."""
+    (tmp_path / "tasks.py").write_text(PROGRAM)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))}
+
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert set(done.stdout.split()) == {"tasks.report"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
 from functools import partial
 from math import ceil
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -25,6 +27,8 @@ with lazy():
 
 Function = Callable[..., Any]
 LONGEST_NAME = 128
+STARTED = frozenset({"__main__", "__mp_main__"})
+"""The names of the module that Python was started with, and of its copy in a spawned process."""
 RUN = "run"
 """The name of the parameter that receives the run itself."""
 
@@ -189,7 +193,19 @@ def name_of(function: Function) -> str:
     """Returns module and name of a function, of a partial's function, or of a callable object's class."""
     inner = function.func if isinstance(function, partial) else function
     named = inner if hasattr(inner, "__qualname__") else type(inner)
-    return f"{named.__module__}.{named.__qualname__}"
+    return f"{_module_of(named)}.{named.__qualname__}"
+
+
+def _module_of(named: Any) -> str:
+    """Returns the module of a function. For the program itself, it is the name under which others import its file."""
+    module: str = named.__module__
+    if module not in STARTED:
+        return module
+    started = sys.modules[module]
+    spec, path = getattr(started, "__spec__", None), getattr(started, "__file__", None)
+    if spec is not None:
+        return str(spec.name)
+    return module if path is None else Path(path).stem
 
 
 def _ahead(after: str | float | timedelta) -> int:
