@@ -330,6 +330,21 @@ def test_an_answer_with_a_list_prints_a_line_for_each_item_and_the_rest_on_stder
     assert "itemsLeftOut\t0\n" in err
 
 
+def test_a_job_set_is_shown_as_a_list_and_its_delete_as_changes(client: Sweephand, capsys):
+    """Seen failing: each was one long line of JSON."""
+    entry = {"key": "nightly", "action": {"type": "http", "url": URL}}
+    there = client.job_sets.put("billing", jobs=[entry]).created[0]
+
+    status, out, err = ran(capsys, "sets", "get", "billing")
+    assert (status, out) == (0, f"nightly\t{there.job_id}\tapplied\n")
+    assert err.startswith("name\tbilling\nappliedAt\t")
+    assert answered(capsys, "sets", "get", "billing")["jobs"][0]["key"] == "nightly"
+    status, out, _ = ran(capsys, "sets", "delete", "billing", "--plan")
+    assert (status, out.splitlines()[0]) == (0, "billing: 1 delete, 0 same")
+    status, out, _ = ran(capsys, "sets", "delete", "billing")
+    assert (status, out) == (0, "billing: 1 deleted, 0 same\n- nightly  0 runs\n")
+
+
 def test_any_path_can_be_called(client: Sweephand, capsys):
     body = json.dumps({"name": "a", "action": {"type": "http", "url": URL}})
     assert answered(capsys, "api", "POST", "/v1/jobs", "-d", body)["name"] == "a"

@@ -175,7 +175,7 @@ def test_a_plan_is_printed_in_columns_that_fit_the_terminal(client: Sweephand, w
     wanted = job_sets.read(Path(write(nightly="0 3 * * *")), {"BASE_URL": f"https://example.org/{'x' * 90}"})
     planned = client.job_sets.put("billing", jobs=wanted.jobs, plan=True)
 
-    job_sets._show(show.Output(width=80), planned, job_sets.TO_DO)
+    job_sets.show(show.Output(width=80), planned, planned=True)
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [

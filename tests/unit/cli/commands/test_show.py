@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 
 from sweephand.cli.commands.show import Output
-from sweephand.sdk.models import ErrorRun, ListedJob, NextRun
+from sweephand.sdk.models import ErrorRun, Job, ListedJob, NextRun
 
 JOBS = [
     ListedJob({"id": "j1", "name": "a" * 60, "state": "ACTIVE", "nextRunAt": None, "tags": ["x", "y"]}),
@@ -71,3 +72,51 @@ def test_a_list_without_its_own_columns_shows_its_simple_members():
     output.table([ErrorRun({"id": "r"})])
 
     assert stream.getvalue() == "1\t-\nyes\te\nr\t-\t-\t-\t-\t-\n"
+
+
+JOB = {
+    "id": "j1",
+    "description": None,
+    "tags": ["x", "y"],
+    "action": {"type": "http", "outcome": {"on202": "success", "successStatuses": ["2xx"]}, "payload": {"n": 1}},
+    "pause": {},
+    "schedules": [{"name": "often", "every": "5m", "calendars": []}, {"name": "seldom", "body": "a\x1b[2J"}],
+    "progress": {"done": 1, "total": 2},
+    "changes": [{"old": None}, {"new": [1, "a"]}],
+}
+
+
+def test_a_terminal_gets_the_members_of_objects_indented():
+    """Seen failing: an action or a schedule was one long line of JSON."""
+    output, stream = written(80)
+
+    output.one(Job(JOB))
+
+    assert stream.getvalue() == (
+        "id        j1\n"
+        "tags      x, y\n"
+        "action\n"
+        "    type     http\n"
+        "    outcome\n"
+        "        on202            success\n"
+        "        successStatuses  2xx\n"
+        '    payload  {"n": 1}\n'
+        "schedules\n"
+        "  - name   often\n"
+        "    every  5m\n"
+        "  - name  seldom\n"
+        '    body  "a\\u001b[2J"\n'
+        "progress  1 of 2\n"
+        "changes\n"
+        '  - new  [1, "a"]\n'
+    )
+
+
+def test_a_pipe_gets_objects_as_json():
+    output, stream = written(None)
+
+    output.one(Job(JOB))
+
+    lines = dict(line.split("\t") for line in stream.getvalue().splitlines())
+    assert json.loads(lines["action"]) == JOB["action"]
+    assert set(lines) == {"id", "tags", "action", "schedules", "progress", "changes"}

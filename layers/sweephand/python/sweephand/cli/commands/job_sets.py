@@ -127,7 +127,7 @@ def _plan(call: Call, file: str, prune: bool | None, exit_code: bool) -> int:
     if call.as_json:
         call.out.json(found)
     else:
-        _show(call.out, found, TO_DO)
+        show(call.out, found, planned=True)
         if different:
             keeps = " --no-prune" if prune is False else ""
             call.out.line(f"apply with: sweephand apply {file}{keeps} --plan {found.token}")
@@ -147,7 +147,7 @@ def _apply(call: Call, file: str, token: str | None, **how: Any) -> int:
                 if call.as_json:
                     call.out.json(done)
                 else:
-                    _show(call.out, done, MADE)
+                    show(call.out, done)
                 sys.stderr.writelines(f"{each.key}: {each.code} {each.reason}\n" for each in done.failed)
                 if done.failed or not done.remaining:
                     return REFUSED if done.failed else DONE
@@ -155,7 +155,7 @@ def _apply(call: Call, file: str, token: str | None, **how: Any) -> int:
         except (PlanStale, TooManyDeletes) as refused:
             report(refused, as_json=call.as_json, err=sys.stderr, options=OPTIONS)
             if not call.as_json and refused.plan is not None:
-                _show(Output(sys.stderr), refused.plan, TO_DO)
+                show(Output(sys.stderr), refused.plan, planned=True)
             return CONFLICT
 
 
@@ -174,8 +174,12 @@ def _diff(call: Call, file: str) -> int:
     return DONE
 
 
-def _show(out: Output, found: JobSetPlan, verbs: tuple[str, ...]) -> None:
-    """Writes a line with the counts, and one for each job that differs, with the members that change."""
+def show(out: Output, found: JobSetPlan, *, planned: bool = False) -> None:
+    """Writes a line with the counts, and one for each job that differs, with the members that change.
+
+    planned: whether the changes are still to be made.
+    """
+    verbs = TO_DO if planned else MADE
     lists = {name: getattr(found, name) for name in SIGNS}
     counts = [f"{len(some)} {verb}" for some, verb in zip(lists.values(), verbs, strict=True) if some] or ["no change"]
     out.line(f"{found.set}: {', '.join([*counts, f'{found.unchanged} same'])}")

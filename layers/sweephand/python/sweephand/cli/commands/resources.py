@@ -28,7 +28,7 @@ from sweephand.sdk.model import Model, snake
 from sweephand.sdk.transport.request import ABSENT
 
 with lazy():
-    from sweephand.cli.commands import job_names, short_forms
+    from sweephand.cli.commands import job_names, job_sets, short_forms
     from sweephand.sdk import models
     from sweephand.sdk.sync.resources import schedules
 
@@ -63,6 +63,8 @@ LONG_WORK = ("BulkDelete", "BulkSwitch", "Redrive", "Operation")
 """The answers of methods that may start an operation, for which `--wait` waits."""
 ITEMS = "items"
 """The member of an answer that is a list: it is shown as a list, and what is said about it goes to stderr."""
+ITEMS_OF = {"JobSet": "jobs"}
+"""The answers whose list has another name."""
 OF_ARGUMENTS: Mapping[str, str] = {
     "job": "The id or the name of the job.",
     "schedule": "The id or the name of the schedule.",
@@ -221,7 +223,7 @@ def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool
         answer = getattr(getattr(client, resource), method)(**arguments)
         if waits and given["wait"]:
             return wait(call, client, answer)
-        show(call, answer)
+        show(call, answer, planned=bool(given.get("plan")))
     return 0
 
 
@@ -258,15 +260,17 @@ def _argument(member: str, known: Mapping[str, Parameter]) -> Parameter | None:
     return known.get(snake(member)) or known.get(f"{snake(member)}_")
 
 
-def show(call: Call, answer: Any) -> None:
-    """Writes the answer of a method."""
+def show(call: Call, answer: Any, *, planned: bool = False) -> None:
+    """Writes the answer of a method. planned: whether a job set's changes are still to be made."""
     if answer is None:
         return
     if call.as_json:
         call.out.json(answer if isinstance(answer, Model) else list(answer))
-    elif isinstance(answer, Model) and ITEMS in type(answer).members:
-        Output(sys.stderr).one(answer, without=ITEMS)
-        call.out.table(getattr(answer, ITEMS))
+    elif isinstance(answer, models.JobSetPlan):
+        job_sets.show(call.out, answer, planned=planned)
+    elif isinstance(answer, Model) and (items := ITEMS_OF.get(type(answer).__name__, ITEMS)) in type(answer).members:
+        Output(sys.stderr).one(answer, without=items)
+        call.out.table(getattr(answer, items))
     elif isinstance(answer, Model):
         call.out.one(answer)
     else:

@@ -16,6 +16,9 @@ SHOWN_FIRST = 200
 GAP = "  "
 INDENT = "    "
 NARROWEST = 8
+EMPTY: tuple[Any, ...] = (None, [], {})
+WHOLE = frozenset({"payload", "body"})
+"""Members with a caller's own JSON, which is always shown as JSON."""
 COLUMNS: Mapping[str, Sequence[str]] = {
     "ListedJob": ("id", "name", "state", "nextRunAt", "collection", "tags"),
     "Schedule": ("id", "name", "active", "type", "nextRunAt", "description"),
@@ -61,12 +64,15 @@ class Output:
         self.line(json.dumps(_plain(value), ensure_ascii=False))
 
     def one(self, item: Model, without: str | None = None) -> None:
-        """Writes each member of an answer on a line of its own. Empty members and `without` are left out."""
+        """Writes each member of an answer on a line of its own. Empty members and `without` are left out.
+
+        On a terminal, the members of objects are indented below them; otherwise objects are JSON.
+        """
         members = {name: value for name, value in item.to_json().items() if name != without}
-        facts = {name: cell(value) for name, value in members.items() if value not in (None, [], {})}
-        longest = max(map(len, facts), default=0)
-        for name, value in facts.items():
-            self.line(f"{name}\t{value}" if self._width is None else f"{name:{longest}}{GAP}{value}")
+        if self._width is None:
+            self.lines(f"{name}\t{cell(value)}" for name, value in members.items() if value not in EMPTY)
+        else:
+            self.lines(_members(members))
 
     def below(self, rows: Sequence[Sequence[str]]) -> None:
         """Writes rows below a line they belong to: in columns, or without a terminal separated by tabs and uncut."""
@@ -124,6 +130,29 @@ def cell(value: Any) -> str:
         value = ", ".join(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def _members(members: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the lines of an object, those of its own objects and of their lists indented."""
+    present = {name: value for name, value in members.items() if value not in EMPTY}
+    simple = [name for name, value in present.items() if name in WHOLE or not _nests(value)]
+    longest = max(map(len, simple), default=0)
+    for name, value in present.items():
+        if name in simple:
+            yield f"{name:{longest}}{GAP}{json.dumps(value, ensure_ascii=False) if name in WHOLE else cell(value)}"
+            continue
+        yield name
+        for each in value if isinstance(value, list) else [value]:
+            bullet = "- " if isinstance(value, list) else GAP
+            for n, line in enumerate(_members(each)):
+                yield f"{INDENT if n else f'  {bullet}'}{line}"
+
+
+def _nests(value: Any) -> bool:
+    """Returns whether a value is an object, or a list of objects only."""
+    if isinstance(value, list):
+        return all(isinstance(each, Mapping) for each in value)
+    return isinstance(value, Mapping) and not {"done", "total"} <= value.keys()
 
 
 def _plain(value: Any) -> Any:
