@@ -61,6 +61,19 @@ def test_pages_can_be_resumed():
     assert script.sent[1].query == {"cursor": "1"}
 
 
+def test_pages_stop_at_the_wanted_number_of_items():
+    """Seen failing: `max_items` was ignored, and all pages were read."""
+    sh, script = client(page("a", "b", cursor="1"), page("c", cursor="2"), page("a", "b", cursor="1"))
+
+    cut = list(sh.jobs.list(page_size=2, max_items=3).pages())
+    whole = list(sh.jobs.list(max_items=1).pages())
+
+    assert [(len(each.items), each.next_cursor) for each in cut] == [(2, "1"), (1, "2")]
+    assert [len(each.items) for each in whole] == [2]
+    assert [sent.query.get("limit") for sent in script.sent] == ["2", "1", None]
+    assert list(sh.jobs.list(max_items=0).pages()) == []
+
+
 def test_an_empty_string_is_a_filter_and_none_is_not():
     sh, script = client(page(), page())
 

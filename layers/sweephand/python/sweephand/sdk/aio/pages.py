@@ -47,14 +47,19 @@ class AsyncPages(Generic[T]):
                         return
 
     async def pages(self) -> AsyncIterator[Page[T]]:
-        """Yields the pages, without regard to `max_items`. Raises TransportError if the service repeats a cursor."""
-        cursor, seen = self._cursor, {self._cursor}
-        while True:
-            paging = {"limit": self._page_size, "cursor": cursor}
+        """Yields the pages, until one reaches `max_items`. Raises TransportError if the service repeats a cursor.
+
+        With `page_size`, the last page is no longer than needed, so its `next_cursor` continues right after it.
+        """
+        cursor, seen, left, size = self._cursor, {self._cursor}, self._max_items, self._page_size
+        while left is None or left > 0:
+            limit = size if size is None or left is None else min(size, left)
+            paging = {"limit": limit, "cursor": cursor}
             query = {**self._request.query, **{name: value for name, value in paging.items() if value is not None}}
             json = await self._caller.json(replace(self._request, query=query))
             page = Page(json, tuple(map(self._item, json["items"])))
             yield page
+            left = None if left is None else left - len(page.items)
             cursor = page.next_cursor
             if cursor is None:
                 return

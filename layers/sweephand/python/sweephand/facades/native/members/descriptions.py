@@ -362,7 +362,7 @@ OPERATIONS: Mapping[str, str] = {
     "pauseJobs": "Pauses the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.",
     "resumeJobs": "Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.",
     "listJobs": "Lists the tenant's jobs. Filters can be combined.",
-    "readJob": "Returns a job with its action, schedules and totals. The ETag is its revision.",
+    "readJob": "Returns a job with its action and totals, and by `include` its schedules. The ETag is its revision.",
     "putJob": "Replaces a job. Members that are left out get their defaults.",
     "patchJob": "Changes the given members of a job (merge patch, RFC 7396); null removes a member.",
     "deleteJob": "Deletes a job with its schedules, and ends its open runs. Its runs stay in the ledger.",

@@ -166,7 +166,7 @@ class AsyncJobs:
         )
 
     async def get(self, job: Named, *, include: str | Sequence[str] | None = None) -> models.Job:
-        """Returns a job with its action, schedules and totals. The ETag is its revision.
+        """Returns a job with its action and totals, and by `include` its schedules. The ETag is its revision.
 
         Args:
             job: The id of the job.
