@@ -14,7 +14,7 @@ OFF_S = 5
 
 
 def ahead_s(headers: Mapping[str, str], now: datetime) -> int | None:
-    """Returns how many seconds the clock is ahead of the answer's Date, negative if behind; None without a date."""
+    """Returns how many seconds the clock is ahead of the answer's Date, or less than 0; None without a date."""
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 - most calls need no date
 
     try:
