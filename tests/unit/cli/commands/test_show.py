@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 
-from sweephand.cli.commands.show import Output
-from sweephand.sdk.models import ErrorRun, Job, ListedJob, NextRun
+from sweephand.cli.commands.show import COLUMNS, Output, cell
+from sweephand.sdk import models
+from sweephand.sdk.models import Job, ListedJob, NextRun
 
 JOBS = [
     ListedJob({"id": "j1", "name": "a" * 60, "state": "ACTIVE", "nextRunAt": None, "tags": ["x", "y"]}),
@@ -69,9 +70,20 @@ def test_a_list_without_its_own_columns_shows_its_simple_members():
     output, stream = written(None)
 
     output.table([NextRun({"a": 1, "b": {"c": 2}}), NextRun({"a": True, "d": "e"})])
-    output.table([ErrorRun({"id": "r"})])
 
-    assert stream.getvalue() == "1\t-\nyes\te\nr\t-\t-\t-\t-\t-\n"
+    assert stream.getvalue() == "1\t-\nyes\te\n"
+
+
+def test_every_column_of_a_list_is_a_member_of_its_items():
+    """Seen failing for ErrorRun: `errors runs` printed a hyphen in each column."""
+    for name, columns in COLUMNS.items():
+        there = {member for member, _ in getattr(models, name).members.values()}
+        assert set(columns) <= there, name
+
+
+def test_progress_without_a_known_total_is_a_number():
+    """Seen failing: an export said "0 of None"."""
+    assert [cell({"done": 0, "total": None}), cell({"done": 1, "total": 2})] == ["0", "1 of 2"]
 
 
 JOB = {

@@ -20,7 +20,7 @@ import click
 
 from sweephand.cli.commands.call import Argument, Call, Group, command
 from sweephand.cli.commands.files import json_value, read_file
-from sweephand.cli.commands.show import Output
+from sweephand.cli.commands.show import Output, cell
 from sweephand.cli.commands.statuses import Unusable
 from sweephand.cli.commands.wording import of_command
 from sweephand.lazy import lazy
@@ -287,4 +287,4 @@ def wait(call: Call, client: Any, begun: Any) -> int:
 def _progress(call: Call, now: models.Operation) -> None:
     if not call.as_json:
         cause = f"  {now.cause}" if now.cause else ""
-        sys.stderr.write(f"{now.kind} {now.state}: {now.progress.done} of {now.progress.total}{cause}\n")
+        sys.stderr.write(f"{now.kind} {now.state}: {cell(now.progress.to_json())}{cause}\n")

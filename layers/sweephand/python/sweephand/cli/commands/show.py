@@ -21,12 +21,12 @@ WHOLE = frozenset({"payload", "body"})
 """Members with a caller's own JSON, which is always shown as JSON."""
 COLUMNS: Mapping[str, Sequence[str]] = {
     "ListedJob": ("id", "name", "state", "nextRunAt", "collection", "tags"),
-    "Schedule": ("id", "name", "active", "type", "nextRunAt", "description"),
+    "Schedule": ("id", "name", "active", "type", "nextRunAt", "summary"),
     "Run": ("id", "jobName", "state", "reason", "plannedAt", "attempt", "httpStatus", "message"),
     "Occurrence": ("plannedAt", "state", "reason", "scheduleId", "runId"),
     "Change": ("revision", "at", "actor", "operation", "changes"),
     "ErrorGroup": ("id", "jobName", "state", "reason", "count", "lastSeenAt", "message"),
-    "ErrorRun": ("id", "state", "plannedAt", "reason", "httpStatus", "message"),
+    "ErrorRun": ("runId", "open", "seenAt", "rerunBy", "actor"),
     "ErrorSum": ("value", "jobName", "count", "jobs", "groups", "lastSeenAt"),
     "PreviewItem": ("plannedAt", "localTime", "movedBy"),
     "AttentionItem": ("kind", "id", "name", "count", "since", "sentence"),
@@ -34,7 +34,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "Collection": ("name", "state", "jobCount", "modifiedAt"),
     "Credential": ("clientId", "name", "scopes", "createdAt"),
     "Tenant": ("tenant", "state", "description", "createdAt"),
-    "ListedCalendar": ("name", "version", "timezone", "description"),
+    "ListedCalendar": ("name", "version", "createdAt", "description"),
     "ListedFlowKey": ("name", "state", "parallelism", "rate", "description"),
 }
 """The columns of a list, by the class of its items. Other classes show each member that is not an object or array."""
@@ -125,7 +125,7 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping) and {"done", "total"} <= value.keys():
-        return f"{value['done']} of {value['total']}"
+        return f"{value['done']}" if value["total"] is None else f"{value['done']} of {value['total']}"
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         value = ", ".join(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -11,7 +11,6 @@ from typing import TextIO
 import click
 
 from sweephand.errors import SweephandError
-from sweephand.sdk.api_errors import InvalidQuery
 from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, TransportError
 from sweephand.sdk.model import snake
 
@@ -23,6 +22,8 @@ NO_OPTIONS: Mapping[str, str] = {}
 CONFLICTS = frozenset({409, 412})
 NO_ACCESS = frozenset({401, 403})
 _PARAMETER = re.compile(r"(?<![?&\w-])(?P<name>[a-z][A-Za-z]*)=(?P<value>\w+)")
+
+_QUOTED = re.compile(r"`(\w+)`")
 
 
 class Unusable(Exception):
@@ -63,8 +64,7 @@ def report(refused: ApiError, *, as_json: bool, err: TextIO, options: Mapping[st
         more = {"errors": mistakes, "requestId": refused.request_id, "type": refused.help}
         err.write(json.dumps(problem | more) + "\n")
         return
-    of_query = options if refused.code == InvalidQuery.code else {}
-    fields = ((of_query.get(snake(each.field), each.field), each.reason) for each in refused.errors)
+    fields = ((options.get(snake(each.field), each.field), each.reason) for each in refused.errors)
     err.writelines(f"{field}: {_in_options(reason, options)}\n" for field, reason in fields)
     if not refused.errors:
         err.write(f"{_in_options(refused.detail, options)}\n")
@@ -79,4 +79,5 @@ def _in_options(text: str, options: Mapping[str, str]) -> str:
             return found[0]
         return option if found["value"] == "true" else f"{option} {found['value']}"
 
+    text = _QUOTED.sub(lambda found: options.get(snake(found[1]), found[0]), text)
     return _PARAMETER.sub(worded, text)
