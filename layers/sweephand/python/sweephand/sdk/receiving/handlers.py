@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from inspect import isawaitable, iscoroutine, iscoroutinefunction
+from contextlib import suppress
+from inspect import isawaitable, iscoroutine, iscoroutinefunction, signature
 from typing import Any, TypeVar
 
 from sweephand.sdk.errors import InvalidArgument
@@ -21,7 +22,8 @@ class Handlers:
 
     @staticmethod
     def check(handler: Callable[..., Any]) -> None:
-        """Raises InvalidArgument for an async function."""
+        """Raises InvalidArgument for a function that no event could be given to, and for an async one."""
+        _check_takes_one(handler)
         if iscoroutinefunction(handler):
             raise InvalidArgument("handler", NOT_AWAITED)
 
@@ -40,7 +42,8 @@ class AsyncHandlers:
 
     @staticmethod
     def check(handler: Callable[..., Any]) -> None:
-        """Accepts every function."""
+        """Raises InvalidArgument for a function that no event could be given to."""
+        _check_takes_one(handler)
 
     @staticmethod
     async def give(handler: AsyncHandler[E], event: E) -> None:
@@ -48,3 +51,14 @@ class AsyncHandlers:
         done = handler(event) if iscoroutinefunction(handler) else await asyncio.to_thread(handler, event)
         if isawaitable(done):
             await done
+
+
+def _check_takes_one(handler: object) -> None:
+    """Raises InvalidArgument unless the object can be called with an event."""
+    if not callable(handler):
+        raise InvalidArgument("handler", f"must be a function, not {handler!r}")
+    with suppress(ValueError):  # some functions of C have no signature
+        try:
+            signature(handler).bind(None)
+        except TypeError as wrong:
+            raise InvalidArgument("handler", f"must take one argument, the event: {wrong}") from wrong
