@@ -172,6 +172,10 @@ def test_a_refusal_names_options_instead_of_parameters(client: Sweephand, capsys
     )
     status, out, err = ran(capsys, "jobs", "delete-matching", "--tag", "x", "--json")
     assert (status, out, json.loads(err)["errors"][0]["field"]) == (1, "", "expectedCount")
+    assert ran(capsys, "jobs", "delete-matching", "--tag", "x", "--expected-count", "3") == (
+        *(4, ""),
+        "--expected-count is 3, but the filters find 0 jobs\n",
+    )
     assert ran(capsys, "errors", "redrive") == (1, "", "--run: is required, or else --group or --filter\n")
     assert ran(capsys, "sets", "get", "billing") == (1, "", 'no such job set: "billing"\n')
     assert ran(capsys, "sets", "delete", "billing") == (1, "", 'no such job set: "billing"\n')

@@ -114,6 +114,17 @@ def test_the_commands_that_a_user_looks_for_are_there():
     assert {"preview", "explain", "plan", "apply", "diff", "api", "whoami", "doctor", "completion"} <= there
 
 
+@pytest.mark.parametrize("words", [[], ["jobs"], ["jobs", "list"], ["completion"]])
+def test_the_short_option_prints_the_help_everywhere(capsys, words):
+    assert main([*words, "-h"]) == 0
+
+    assert capsys.readouterr().out.startswith(" ".join(["Usage: sweephand", *words]))
+
+
+def test_an_icalendar_is_one_word():
+    assert "--icalendar" in [option for each in commands()["calendars create"].params for option in each.opts]
+
+
 def test_the_help_of_a_group_states_its_purpose_in_whole_sentences(capsys):
     for name, (about, module) in app.COMMANDS.items():
         if isinstance(module.made(name), click.Group):

@@ -77,7 +77,9 @@ class _Program(click.Group):
 
 def program() -> click.Group:
     """Returns the program."""
-    made = _Program("sweephand", help="Schedule jobs and see their runs with Sweephand.", no_args_is_help=True)
+    about = "Schedule jobs and see their runs with Sweephand."
+    names = {"help_option_names": ["-h", "--help"]}
+    made = _Program("sweephand", help=about, no_args_is_help=True, context_settings=names)
     return click.version_option(__version__, prog_name="sweephand")(made)
 
 

@@ -24,6 +24,8 @@ NO_ACCESS = frozenset({401, 403})
 _PARAMETER = re.compile(r"(?<![?&\w-])(?P<name>[a-z][A-Za-z]*)=(?P<value>\w+)")
 
 _QUOTED = re.compile(r"`(\w+)`")
+_OF_API = re.compile(r"(?<![\w./?&\"-])[a-z]+[A-Z]\w*(?![\w./=\"])")
+"""A parameter of the API in a sentence, such as expectedCount, outside paths and quoted values."""
 
 
 class Unusable(Exception):
@@ -80,4 +82,5 @@ def _in_options(text: str, options: Mapping[str, str]) -> str:
         return option if found["value"] == "true" else f"{option} {found['value']}"
 
     text = _QUOTED.sub(lambda found: options.get(snake(found[1]), found[0]), text)
-    return _PARAMETER.sub(worded, text)
+    text = _PARAMETER.sub(worded, text)
+    return _OF_API.sub(lambda found: options.get(snake(found[0]), found[0]), text)
