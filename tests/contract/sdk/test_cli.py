@@ -302,6 +302,12 @@ def test_a_tail_shows_each_run_and_each_change_of_its_state_until_it_is_interrup
     assert {each["id"] for each in lines} == {each.id for each in client.runs.list(job_id=job.id)}
     told = [(each["id"], each["state"], each.get("attempt")) for each in lines]
     assert len(told) == len(set(told)) > len({each["id"] for each in lines})
+    _, out, err = ran(capsys, "runs", "tail")
+    assert "SUCCESS" not in out
+    assert err.splitlines()[0] == "Without --job-id, --collection or --tag, runs that succeed are left out."
+    _, out, err = ran(capsys, "runs", "tail", "--collection", "default")
+    assert "SUCCESS" in out
+    assert "left out" not in err
 
 
 def test_errors_are_noted_archived_and_listed(client: Sweephand, api: Api, capsys):

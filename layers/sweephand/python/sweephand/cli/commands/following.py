@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 
 import click
@@ -13,6 +14,7 @@ from sweephand.sources import SystemClock
 
 MOST_FOLLOWED = 1_000
 """How many of the latest runs `runs tail` reads each time."""
+LEFT_OUT = "Without --job-id, --collection or --tag, runs that succeed are left out."
 
 
 def made(name: str) -> click.Group:
@@ -40,7 +42,7 @@ def _tailing() -> click.Command:
             help="Read the runs every this many seconds; default: 2.",
         ),
     ]
-    about = "Follow runs: a line for each one, and for each change of its state, until you interrupt it."
+    about = f"Follow runs: a line for each one, and for each change of its state, until you interrupt it. {LEFT_OUT}"
     return command("tail", _tail, options, help=about)
 
 
@@ -48,6 +50,8 @@ def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
     """Shows the runs planned since some time ago, oldest first. Ends only when it is interrupted."""
     clock = SystemClock()
     seen: dict[str, tuple[str, int | None]] = {}
+    if not call.as_json and not any(filters.values()):
+        sys.stderr.write(f"{LEFT_OUT}\n")
     with call.client() as client:
         if filters["job_id"] is not None:
             filters["job_id"] = job_names.id_of(client, filters["job_id"])
