@@ -17,8 +17,8 @@ from sweephand.cli.commands.stacks import NoCredential, Stack
 from sweephand.cli.commands.statuses import DONE, NOT_ASKED
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
-from sweephand.sdk import skew
 from sweephand.sdk.errors import ApiError, ConfigError, TransportError
+from sweephand.sdk.transport import skew
 from sweephand.sources import SystemClock
 
 with lazy():

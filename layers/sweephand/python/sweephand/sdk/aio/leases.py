@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from sweephand.sdk import models, skew
+from sweephand.sdk import models
 from sweephand.sdk.aio.client import AsyncSweephand
 from sweephand.sdk.api_errors import ConsumerTaken
+from sweephand.sdk.transport import skew
 
 log = logging.getLogger("sweephand.scheduler")
 AGAIN_S = 5.0

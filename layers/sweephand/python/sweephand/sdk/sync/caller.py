@@ -18,8 +18,7 @@ from sweephand.sdk.transport.retries import Retries, fault_allows, retry_after_s
 from sweephand.sources import Chance, Clock
 
 with lazy():
-    from sweephand.sdk import skew
-    from sweephand.sdk.transport import refusals
+    from sweephand.sdk.transport import refusals, skew
 
 LEAST_S = 0.001
 

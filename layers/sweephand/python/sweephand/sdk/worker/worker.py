@@ -17,10 +17,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweephand.lazy import lazy
-from sweephand.sdk import bodies, skew
+from sweephand.sdk import bodies
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, ConfigError, NoAccess, TransportError
 from sweephand.sdk.receiving.queues import Message, Queue, SqsQueue
+from sweephand.sdk.transport import skew
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.sdk.worker.loop import Loop
 from sweephand.sdk.worker.tasks import (

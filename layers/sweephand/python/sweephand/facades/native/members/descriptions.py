@@ -388,7 +388,7 @@ OPERATIONS: Mapping[str, str] = {
     "readTimelineChanges": "Returns the changes of the timeline since it was last read.",
     "readLoad": "Returns the number of planned runs for each quarter of an hour of the next 24 hours.",
     "listAttention": "Lists what needs attention, most serious first, each with its reason and the next step.",
-    "listRuns": "Lists runs. Those that succeeded are left out unless you filter by more than kind and time.",
+    "listRuns": "Lists runs. Runs that succeeded are left out unless you filter by more than kind and time.",
     "exportRuns": "Returns the same runs as `listRuns` as CSV or JSON Lines. The header `Link` names the next page.",
     "beginExportFiles": "Exports runs to a file. The operation in the answer has the link to the file.",
     "readRun": "Returns a run with its attempts and the reason for its state.",

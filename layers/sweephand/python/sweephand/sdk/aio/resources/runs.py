@@ -33,7 +33,7 @@ class AsyncRuns:
         max_items: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.Run]:
-        """Lists runs. Those that succeeded are left out unless you filter by more than kind and time.
+        """Lists runs. Runs that succeeded are left out unless you filter by more than kind and time.
 
         Args:
             job_id: The id of the job. The integer `_id` of a job that SAP's API created is accepted too.
