@@ -11,7 +11,9 @@ import pytest
 from sweephand.domain.collection import DESCENDANTS, Pace, Usage
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.schedule import Lane
 from sweephand.errors import QuotaExceeded, Unavailable
+from sweephand.flow.delivery import dispatch
 from sweephand.flow.jobs import change
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import ScheduleRequest
@@ -22,9 +24,10 @@ from sweephand.flow.world import FlowMemory
 from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import run_rows
 from sweephand.store.tenants import tenants
+from tests.support import aws
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Passing
-from tests.unit.flow.common import once
+from tests.unit.flow.common import NOON, SECOND, once
 from tests.unit.flow.runs.test_inner_actions import NOBODY, draft
 
 SUCCEEDS = draft(type="event")
@@ -255,6 +258,33 @@ def test_a_retry_does_not_count_as_another_run(there: Stage) -> None:
     there.run(600)
 
     assert [(run.reason, run.attempt) for run in there.runs(planned)] == [(Reason.NO_TARGET, 4)]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["same process", "another process"])
+def test_a_second_copy_of_a_message_does_not_count_against_the_quota(there: Stage, elsewhere: bool) -> None:
+    pace(there, runs_per_minute=1)
+    planned = there.create(once(), action=SUCCEEDS)
+    there.tick()
+    there.clock.advance(60)
+    batch = [there._delivered(message) for message in there.sqs.receive(aws.URLS[Lane.FAST], 10)]
+    other = replace(there.world, memory=FlowMemory()) if elsewhere else there.world
+    claims = []
+
+    def copy_comes(passing: Passing, act: Act) -> object:
+        if passing.operation in {"PutItem", "TransactWriteItems"} and not claims:
+            claims.append(passing)
+            dispatch.batch(other, Lane.FAST, "second", batch)
+        return act()
+
+    with there.taps.faulty(copy_comes):
+        dispatch.batch(there.world, Lane.FAST, "first", batch)
+    there.run(300)
+
+    assert claims
+    assert [run.state for run in there.runs(planned)] == [State.SUCCESS]
+    again = there.create(once(there.clock.now() - NOON + 5 * SECOND), action=SUCCEEDS)
+    there.run(120)
+    assert [run.state for run in there.runs(again)] == [State.SUCCESS]
 
 
 def test_each_process_exceeds_the_quota_by_less_than_one_step(there: Stage) -> None:

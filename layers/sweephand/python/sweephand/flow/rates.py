@@ -32,13 +32,23 @@ class Limit:
 
 
 @dataclass
+class _Counted:
+    """A run that was counted. total: of its minute, with this run. copies: messages of this run that are under way."""
+
+    total: int
+    copies: int = 1
+
+
+@dataclass
 class _Counter:
     """The count of one minute.
 
-    known: the total in the table, as of the last report. unreported: what this process has counted since.
+    runs: by their ids. known: the total in the table, as of the last report. unreported: what this process has counted
+    since.
     """
 
     minute: int
+    runs: dict[str, _Counted]
     known: int = 0
     unreported: int = 0
     reported_at: float = 0.0
@@ -57,32 +67,48 @@ class Counters:
         self._counters: dict[str | None, _Counter] = {}
         self._lock = Lock()
 
-    def count(self, world: World, tenant: str | None, step: int) -> int:
+    def count(self, world: World, tenant: str | None, step: int, run: str | None = None) -> int:
         """Adds one and returns the total of this minute, as far as this process knows.
 
-        Returns 0 if the table does not answer, so that an outage limits nobody.
+        run: a run that counts once, however many copies of its message come; each copy gets the same total. Returns 0
+        if the table does not answer, so that an outage limits nobody.
         """
         minute = epoch_s(world.clock.now()) // 60
         with self._lock:
             counter = self._counters.get(tenant)
             if counter is None or counter.minute != minute:
-                counter = self._counters[tenant] = _Counter(minute)
-            counter.unreported += 1
-            now = world.clock.monotonic()
-            overdue = not self._lazily and (counter.known == 0 or now - counter.reported_at >= REPORTED_AFTER_S)
-            if counter.unreported >= step or overdue:
-                try:
-                    counter.known = rates.count(world.table, tenant, minute, counter.unreported, self._counted)
-                except Unavailable:
-                    return 0
-                counter.unreported, counter.reported_at = 0, now
-            return counter.known + counter.unreported
+                counter = self._counters[tenant] = _Counter(minute, {})
+            if run is None:
+                return self._add(world, tenant, counter, step)
+            counted = counter.runs.get(run)
+            if counted is None:
+                counted = counter.runs[run] = _Counted(self._add(world, tenant, counter, step))
+            else:
+                counted.copies += 1
+            return counted.total
 
-    def give_back(self, tenant: str) -> None:
-        """Subtracts one that was just added and must not count after all."""
+    def _add(self, world: World, tenant: str | None, counter: _Counter, step: int) -> int:
+        counter.unreported += 1
+        now = world.clock.monotonic()
+        overdue = not self._lazily and (counter.known == 0 or now - counter.reported_at >= REPORTED_AFTER_S)
+        if counter.unreported >= step or overdue:
+            try:
+                counter.known = rates.count(world.table, tenant, counter.minute, counter.unreported, self._counted)
+            except Unavailable:
+                return 0
+            counter.unreported, counter.reported_at = 0, now
+        return counter.known + counter.unreported
+
+    def give_back(self, tenant: str, run: str) -> None:
+        """Takes back a run that counted in this minute, unless another copy of its message is under way here."""
         with self._lock:
             counter = self._counters.get(tenant)
-            if counter is not None:
+            counted = counter.runs.get(run) if counter is not None else None
+            if counter is None or counted is None:
+                return
+            counted.copies -= 1
+            if counted.copies == 0:
+                del counter.runs[run]
                 counter.unreported -= 1
 
 
@@ -136,8 +162,10 @@ def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str 
     if run is not None and not run.begins:
         return None
     most = pace.runs_per_minute
-    if most is not None and _runs(world).count(world, pointer.tenant, max(RUNS_STEP, most // PARTS)) > most:
-        return f"the provider allows this tenant {most} runs a minute (quota.runsPerMinute)"
+    if most is not None:
+        counted = _runs(world).count(world, pointer.tenant, max(RUNS_STEP, most // PARTS), pointer.run)
+        if counted > most:
+            return f"the provider allows this tenant {most} runs a minute (quota.runsPerMinute)"
     if run is None or run.root is None or run.parent_uuid is None:
         return None
     if rates.count_descendant(world.table, pointer.tenant, run.root, pace.descendants, world.clock.now()):
@@ -149,9 +177,9 @@ def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str 
 
 
 def give_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> None:
-    """Subtracts the count of a run that another copy of its message has begun in this minute."""
+    """Takes back the count of a run that another process has begun by another copy of its message."""
     if pace.runs_per_minute is not None and (run is None or run.begins):
-        _runs(world).give_back(pointer.tenant)
+        _runs(world).give_back(pointer.tenant, pointer.run)
 
 
 def _runs(world: World) -> Counters:
