@@ -85,14 +85,14 @@ def test_the_index_for_programs_lists_every_page_with_its_subject(site: Path):
 def test_the_navigation_shows_sections_and_opens_the_current_one(site: Path):
     for page, opened in (
         ("index", "Start here"),
-        ("guide/ledger", "Guides"),
+        ("guide/ledger", "See what happened"),
         ("decisions/0015-lean-cold-starts", "Contribute"),
     ):
         tree = (site / f"{page}.html").read_text().partition('<div class="sidebar-tree">')[2].partition("</div>")[0]
         sections = re.findall(r"<details([^>]*)>.*?caption-text\">([^<]+)<(.*?)</details>", tree, re.DOTALL)
 
         assert [title for state, title, _ in sections if " open" in state] == [opened]
-        assert len(sections) == 8
+        assert len(sections) == 12
         assert sum(part.count("<li") for _, _, part in sections) == tree.count("<li") > 80
         assert not re.search(r">\d{4}: ", tree)
 
