@@ -149,7 +149,7 @@ def test_each_task_is_answered_within_three_clicks_of_the_search(browser: Browse
         page.goto(f"{site}/index.html")
         page.get_by_placeholder("Search").fill(task)
         page.keyboard.press("Enter")
-        page.locator("#search-results ul.search > li").first.wait_for()
+        page.locator("#search-results .search-summary").get_by_text("Search finished").wait_for()
         results = page.locator("#search-results ul.search > li > a")
         first = [results.nth(i).evaluate("each => each.href") for i in range(min(3, results.count()))]
         for address in first:
