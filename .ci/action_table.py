@@ -23,11 +23,11 @@ IN_WORDS = {
     "own": "with the permission of the stack",
     "key": "with a key in the job",
 }
-"""Authentication that is no type of its own, as headings say it."""
+"""Authentication without a type of its own, in the words of headings."""
 
 
 def action_table() -> str:
-    """Returns a table for the actions with the same outcomes. Raises ValueError for an empty cell or a strange one."""
+    """Returns a table for the actions with the same outcomes. Raises ValueError for an empty cell or an unknown one."""
     found: dict[Cell, str] = {}
     for cell, test in marked():
         found.setdefault(cell, test)

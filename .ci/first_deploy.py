@@ -83,7 +83,7 @@ LAST = Step("delete", steps.deleted, ("U13",))
 
 
 def drive(run: Run) -> bool:
-    """Runs the steps, of which the last one cleans up after all others. Returns whether none failed."""
+    """Runs the steps. The last one cleans up after all others. Returns whether none failed."""
     whole = True
     made = False
     try:
@@ -148,7 +148,7 @@ def _agreed(run: Run) -> bool:
 
 
 def _endpoint() -> str:
-    """Starts the local stack, or attaches to the one that runs."""
+    """Starts the local stack, or attaches to the one that is running."""
     subprocess.run([sys.executable, "-m", "sweephand.local", "stack"], cwd=ROOT, check=True)
     return str(json.loads((ROOT / ".local" / "stack.json").read_text())["awsEndpointUrl"])
 

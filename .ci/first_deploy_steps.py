@@ -124,7 +124,7 @@ def _challenge(headers: Mapping[str, str]) -> str | None:
 
 
 def load_for_minutes(run: Run) -> dict[str, Any]:
-    """Runs schedules at the full minute, spread, every 5 s, failing at first, and slow. Returns what arrived."""
+    """Runs schedules on the minute, spread, every 5 s, failing at first, and slow. Returns counts and lateness."""
     run.target = target(run)
     schedules: dict[str, list[dict[str, Any]]] = {
         "at second 0": [{"cron": "* * * * *"} for _ in range(30)],
@@ -202,7 +202,7 @@ def _text(seconds_ahead: int) -> str:
 
 
 def burst(run: Run) -> dict[str, Any]:
-    """Runs many one-time schedules on one second, by jobs of 40 schedules each."""
+    """Runs many one-time schedules in the same second, in jobs of 40 schedules each."""
     at = CLOCK.now() + timedelta(seconds=(10 if run.local else 30) + run.burst / 20)
     instant = at.strftime("%Y-%m-%dT%H:%M:%SZ")
     with run.api() as api, concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -255,7 +255,7 @@ def _alarm(run: Run, stack: local_deploy.Stack, name: str) -> str:
 
 
 def update(run: Run) -> dict[str, Any]:
-    """Updates and rolls back while a schedule runs every 5 s. The roll-back reserves more executions than possible."""
+    """Updates and rolls back while a schedule runs every 5 s. The second update reserves too many executions."""
     with run.api() as api:
         job = create(api, "during the update", f"{run.target}/sync", [{"every": "PT5S"}])
         deploy(run, LogLevel="DEBUG")

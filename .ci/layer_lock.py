@@ -1,4 +1,4 @@
-"""Writes the requirements of the layers of third-party code: the runtime's lock without the packages of Lambda.
+"""Writes the requirements of the layers of third-party code: the runtime's lock without the packages that Lambda has.
 
 `cryptography` and its dependencies are in a layer of their own, for the only function that may need them.
 """

@@ -53,7 +53,7 @@ def variables(aws: Any, functions: dict[str, str], endpoint_url: str) -> dict[st
             aws.get_function_configuration(FunctionName=name)["Environment"]["Variables"], endpoint_url
         )
         for role, name in functions.items()
-        if role in LOGICAL_IDS  # the console has none of the stack's
+        if role in LOGICAL_IDS  # the console has no variables of the stack
     }
 
 

@@ -90,7 +90,7 @@ OF_PAGES = {
     "cursor": "The `cursor` of a page, to continue after it.",
 }
 MOST_CHOICES = 16
-"""A longer list of values stands in the reference only."""
+"""A longer list of values is only in the reference."""
 
 
 def _texts(

@@ -1,4 +1,4 @@
-"""`make test`: every part of the tests with its time, and one closing line. .ci/test.py unit template: these alone."""
+"""`make test`: runs every part of the tests and prints its time. `.ci/test.py unit template` runs only those parts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Two processes; the tests of a module stay together, because some share what is dear to make.
+# Two processes; the tests of a module stay together, because some share what is expensive to make.
 BY_TWO = ("-n", "2", "--dist", "loadscope")
 
-# An engine that answers as DynamoDB does. With it, each call to the table in memory is made to both, and compared.
+# An engine that answers as DynamoDB does. With it, each call to the table in memory is made to both, and the answers
+# are compared.
 ENGINE = ROOT / ".cache" / "table-engine" / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
 HELD_AGAINST_IT = {"unit", "contract"}
 
@@ -50,7 +51,7 @@ def _has_tests(name: str) -> bool:
 
 
 def _engine() -> dict[str, str]:
-    """Returns the variable that switches the engine on. Without one it says so; in CI that is a failure."""
+    """Returns the variable that switches the engine on. Says so if there is no engine; in CI, that is a failure."""
     if ENGINE.exists():
         return {"TABLE_ENGINE": "1"}
     sys.stdout.write(

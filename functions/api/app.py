@@ -1,4 +1,4 @@
-"""Handles a request of the HTTP API, by the facade that this deployment of the folder serves."""
+"""Handles a request to the HTTP API with the facade that this deployment serves."""
 
 from __future__ import annotations
 

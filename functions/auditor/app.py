@@ -1,4 +1,4 @@
-"""Compares the planned occurrences with the ledger each hour, repairs deviations and reports them."""
+"""Compares the planned occurrences with the ledger each hour, repairs differences and reports them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ cold_start.over()
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Audits this hour's 24th of the schedules by default.
+    """Audits this hour's share of the schedules, one in 24, by default.
 
     event: {"all": true} for the whole audit at once, with "from" to continue where it stopped; {"repeatEffects": {...}}
     for flow.audit.repeat_effects.

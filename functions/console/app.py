@@ -1,4 +1,4 @@
-"""Serves the console: one page for all its addresses, and its files below the hash of their content."""
+"""Serves the console: one page for all its addresses, and its files under the hash of their content."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Handles a batch from a run queue, and reports the messages that are not settled, so that they come back.
 
-The minute rule of the dead letters also calls it, with {"deadLetters": true}.
+The rule that runs each minute for dead letters also calls it, with {"deadLetters": true}.
 """
 
 from __future__ import annotations

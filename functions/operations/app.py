@@ -1,4 +1,4 @@
-"""Handles a message of the operations queue: some pages of an operation. An unfinished message comes back."""
+"""Handles a message from the operations queue: does some pages of an operation. An unfinished message comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handles a tick of the minute rule: sweeps this worker's share of the shards."""
+"""Handles a tick of the rule that runs each minute: sweeps this worker's share of the shards."""
 
 from __future__ import annotations
 

@@ -12,6 +12,6 @@ gc.disable()
 
 
 def over() -> None:
-    """Enables garbage collection, except of the objects that exist now."""
+    """Enables garbage collection, but not of the objects that exist now."""
     gc.freeze()
     gc.enable()

@@ -154,7 +154,7 @@ class QuotaExceeded(Conflict):
 
 
 class PreconditionFailed(SweephandError):
-    """A request for another state than the current one. Codes: REVISION_MISMATCH COUNT_MISMATCH."""
+    """A request for a state other than the current one. Codes: REVISION_MISMATCH COUNT_MISMATCH."""
 
     code = "REVISION_MISMATCH"
 

@@ -1,4 +1,4 @@
-"""Imports that take place at their first use, so that a cold start loads no module that it does not need."""
+"""Imports that take place on first use, so that a cold start loads no module that it does not need."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Telemetry:
             log_record_order=["level", "message"],
             location=None,
             use_rfc3339=True,
-            # An encoder is by default created for each line, and each message is tried as JSON.
+            # Otherwise an encoder is created for each line, and each message is parsed as JSON first.
             json_serializer=json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str).encode,
             json_deserializer=str,
         )

@@ -61,7 +61,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
             sqs,
             settings.queue_urls,
             clock,
-            key=lambda: pointers.current(),  # noqa: PLW0108 - made at its first use
+            key=lambda: pointers.current(),  # noqa: PLW0108 - made on first use
             dead_letter_url=settings.dead_letter_queue_url,
             archive_url=settings.archive_queue_url,
             applications=settings.application_queues,
@@ -119,7 +119,7 @@ def _outbound(clients: Clients, settings: Settings, clock: Clock) -> guard.Outbo
 
 
 def guard_settings(settings: Settings) -> guard.GuardSettings:
-    """Returns what jobs may call, by the parameters. Never Lambda's own runtime or an emulator's endpoint."""
+    """Returns what jobs may call, by the parameters. Excludes Lambda's own runtime and an emulator's endpoint."""
     closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
     return guard.GuardSettings(
         private=guard.networks(settings.allowed_private_targets),
@@ -155,7 +155,7 @@ class ServiceData(Loader):  # type: ignore[misc]  # botocore has no types
     """
 
     def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002 - of any type
-        """Returns every entry that may be a service. Any other fails a moment later, without a folder or file."""
+        """Returns every entry that may be a service. Any other name fails a moment later, for lack of a file."""
         return [entry.name for entry in Path(self.BUILTIN_DATA_PATH).iterdir()]
 
 
@@ -165,7 +165,7 @@ REGIONAL = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regio
 
 
 class Clients:
-    """botocore clients, each created at its first use, all with the table's session and short time-outs.
+    """botocore clients, each created on first use, all with the table's session and short time-outs.
 
     Safe for threads, unlike a session.
     """

@@ -1,6 +1,6 @@
 """The actions: one class per kind, imported when a job of that kind is first read, so that a cold start pays for none.
 
-A new kind is its class (see kind.py), a line in KINDS, and its permission in the template if it needs one.
+A new kind needs its class (see kind.py), a line in KINDS and, in some cases, its permission in the template.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ MISSED_SUFFIX = ".missed"
 
 @dataclass(frozen=True)
 class Missed:
-    """The rule for occurrences that fall due while the consumer is away: which it gets, and how long they wait."""
+    """The rule for occurrences that fall due while the consumer is away: which ones it gets, and how long they wait."""
 
     mode: str = choice("mode", tuple(Mode), default=Mode.EACH.value)
     keep_s: int = number("keepSeconds", 1, LONGEST_KEEP_S, default=USUAL_KEEP_S)
@@ -142,7 +142,7 @@ def _missed(call: Call) -> dict[str, Any]:
 
 
 def traceparent(call: Call) -> str:
-    """Returns a parent as in the W3C's Trace Context. All attempts of a run are one trace; each attempt is a span.
+    """Returns a parent as defined by W3C Trace Context. All attempts of a run are one trace; each attempt is a span.
 
     It is marked as not sampled: the service records no traces.
     """

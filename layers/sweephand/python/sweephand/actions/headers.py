@@ -37,7 +37,7 @@ _SECRET_NAME = re.compile(
 
 
 def is_secret(name: str) -> bool:
-    """Says whether a header of this name usually carries a secret: `X-Api-Key`, `Cookie`, `Private-Token`."""
+    """Returns whether a header of this name usually carries a secret: `X-Api-Key`, `Cookie`, `Private-Token`."""
     return _SECRET_NAME.fullmatch(name) is not None
 
 
@@ -50,7 +50,7 @@ def secret_field(name: str) -> str:
 def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
     """Reads headers in the caller's order and spelling.
 
-    Returns them, secret values masked, and those by secret_field.
+    Returns the headers with secret values masked, and the secret values by secret_field.
     """
     value = read.an_object(value, field, secret=True)
     if len(value) > MAX_HEADERS:

@@ -54,7 +54,7 @@ with lazy():
 MAX_ANSWER = 16_384
 MAX_TARGET = 16_384
 KEPT_BODY, KEPT_WITH_HEADERS = 2_048, 2_500
-"""In Azure's dialect: the most bytes of an answer's body, and of body and headers. More would cost a write unit."""
+"""In Azure's dialect: the most bytes of an answer's body, and of body plus headers. More would cost a write unit."""
 USER_AGENT = f"Sweephand/{__version__}"
 ACCEPTED = 202
 UNAUTHORIZED = 401

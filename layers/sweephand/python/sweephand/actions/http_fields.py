@@ -105,5 +105,5 @@ class OutcomeRules:
     callback_timeout_s: int | None = callback_timeout()
 
     def is_success(self, status: int) -> bool:
-        """Says whether a status counts as a success."""
+        """Returns whether a status counts as a success."""
         return retry.holds(self.success_statuses, status)

@@ -1,8 +1,8 @@
 """The base of all kinds of actions. A kind is one class: its members, and what it does when it runs.
 
 A subclass declares its members with `member`, in the order in which responses show them, and carries out one attempt in
-`perform`. Reading, storing, the API's schemas and near names follow from the members. For a class that is marked as
-final, mypy reports what it lacks.
+`perform`. Reading, storing, the API's schemas and the hints for misspelled names follow from the members. For a class
+that is marked as final, mypy reports what it lacks.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def member(
     loaded: Callable[[Any], Any] | None = None,
     **of_field: Any,
 ) -> Any:
-    """Declares a member of an action. It is required unless it has a default, and null in responses if that is None.
+    """Declares a member of an action. It is required unless it has a default; a default of None is null in responses.
 
     of_field: see dataclasses.field.
     """
@@ -284,7 +284,7 @@ class Action(ABC):
 
     @property
     def own_headers(self) -> frozenset[str]:
-        """Returns the headers of its authentication, in lower case. The edit of a run cannot set them."""
+        """Returns the headers of its authentication, in lower case. Editing a run cannot set them."""
         return frozenset()
 
     @property

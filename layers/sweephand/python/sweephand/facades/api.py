@@ -41,7 +41,7 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True)
 class RequestContext:
-    """The context of one request that every facade has. parameters: of the path."""
+    """The part of a request's context that every facade has. parameters: of the path."""
 
     world: World
     guard: GuardSettings
@@ -90,7 +90,7 @@ class Api(ABC):
 
     @abstractmethod
     def no_such_method(self, request: Request, taken: str) -> Answer:
-        """Returns 405 for a path that takes other methods; they are added as `Allow`."""
+        """Returns 405 for a path that takes other methods; they are listed in `Allow`."""
 
     @abstractmethod
     def unexpected(self, request_id: str) -> Answer:

@@ -135,7 +135,7 @@ Operation = Callable[..., Answer]
 class Route:
     """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
 
-    also: other scopes, each of which is enough. run_token: the token of the run in its path is enough, too. query: the
+    also: other scopes, each of which is enough. run_token: the token of the run in its path is also enough. query: the
     parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers: those that
     it reads in addition to Authorization. takes, gives: names of the schemas of its body and of its answer with
     `status`. media: the media types of the answer. begins: the schema of the 202 answer if the request starts an
@@ -185,7 +185,7 @@ class Routes:
     def find(self, method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | frozenset[str]:
         """Returns the route and its path parameters, or else the methods that the path has (none: no such path).
 
-        HEAD finds what GET does (RFC 9110, 9.3.2).
+        HEAD finds the route of GET (RFC 9110, 9.3.2).
         """
         methods: set[str] = set()
         for pattern, route in self._patterns:

@@ -49,7 +49,7 @@ def too_many(changes: str) -> Unavailable:
 
 
 def require_revision(if_match: int | None, revision: int, what: str = "the job is at revision") -> None:
-    """Raises PreconditionFailed if the caller expects another revision than the stored one."""
+    """Raises PreconditionFailed if the caller expects a revision other than the stored one."""
     if if_match is not None and revision != if_match:
         raise PreconditionFailed(f"{what} {revision}, not at that of If-Match: read it again first")
 

@@ -1,4 +1,4 @@
-"""Publishes those events on the bus that each collection asks for.
+"""Publishes on the bus the events that each collection asks for.
 
 A failed publication never fails the change that it reports. An event that the bus refuses four times is logged and
 counted; for a run, the ledger gets a note as well.
@@ -52,10 +52,10 @@ def _publish_of_run(world: World, run: Run, choice: Events, new_events: Iterable
 
 
 def run_retrying(world: World, run: Run, job: Job) -> None:
-    """Publishes that an attempt failed and another one follows. To be called before its message is sent.
+    """Publishes that an attempt failed and another one follows. Call it before the next message is sent.
 
-    Then whatever dies leaves a message that comes back and publishes it again. The collection's choice counts as the
-    gate read it. An attempt that no worker knew did not fail.
+    Then a crash leaves a message that comes back and publishes the event again. The collection's choice counts as the
+    gate read it. An attempt whose task no worker knew did not fail.
     """
     if run.reason is Reason.UNKNOWN_TASK:
         return

@@ -1,4 +1,4 @@
-"""Limits of requests and runs per minute. Each process counts for itself and reports to the table in batches."""
+"""Limits on requests and runs per minute. Each process counts for itself and reports to the table in batches."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Counters:
 
 
 class RateMeter:
-    """Limits of requests per minute: a request near the limit waits, one above it is refused.
+    """Limits on requests per minute: a request near the limit waits, one above it is refused.
 
     A request costs no write of its own. The total of all instances is exact for limits below 400. For larger limits,
     each instance may be off by half a percent of the limit.

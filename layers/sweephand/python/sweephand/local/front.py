@@ -1,4 +1,4 @@
-"""A root URL on loopback for an HTTP API that the emulator only serves below a long path.
+"""A root URL on loopback for an HTTP API that the emulator serves only below a long path.
 
 Forwards method, target, headers and body byte for byte. It refuses only what API Gateway itself refuses before it calls
 a function: violations of HTTP/1.1 (400), heads over 10,240 bytes (431), bodies over 10 MB (413). It answers 503 while
@@ -25,7 +25,7 @@ IDLE_S = 75.0
 REQUEST_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 30.0  # as API Gateway; no function of the template may take longer to answer a request
 # If all workers of a function are busy, each further request makes the emulator start another one, for a second of CPU.
-# A burst of 25 took half a minute. With a few requests at once, the others wait but are answered sooner.
+# A burst of 25 took half a minute. If only a few are passed on at once, the others wait but are answered sooner.
 AT_ONCE = 4
 LINGER_S = 5.0
 CHUNK = 65_536

@@ -44,7 +44,7 @@ class Settings:
 
 
 def parameters(base_url: str, chosen: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the template's parameters: jobs may call loopback, also by http. chosen: overrides the defaults."""
+    """Returns the template's parameters: jobs may call loopback, even over http. chosen: overrides the defaults."""
     return {
         "AllowedPrivateTargets": "127.0.0.0/8,::1/128",
         "PlainHttpTargets": "allow",

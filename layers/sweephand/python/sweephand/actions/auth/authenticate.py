@@ -1,4 +1,4 @@
-"""Authentication of one request, by the type that its action names. Rare types are loaded at their first use."""
+"""Authentication of one request, by the type that its action names. Rare types are loaded on first use."""
 
 from __future__ import annotations
 

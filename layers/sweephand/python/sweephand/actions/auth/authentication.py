@@ -172,7 +172,7 @@ def _instant_of(authentication: Authentication, name: str) -> datetime | None:
 _username = read.matching(r"[^:\x00-\x1f\x7f]*", "contains a colon or a control character (RFC 7617)", 0, 256)
 _token = read.matching("[!-~]+", "must be visible ASCII without spaces", 1, MAX_SECRET)
 _aws_name = read.matching("[a-z0-9-]+", "must have small letters, digits and - only", 1, 64)
-"""Reads the name of a service as its endpoints sign it (execute-api, lambda, s3, es), or of a region."""
+"""Reads the name of a region, or of a service as signatures contain it (execute-api, lambda, s3, es)."""
 
 
 def _password(value: object, field: str, _: GuardSettings) -> str:

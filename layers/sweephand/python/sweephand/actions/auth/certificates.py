@@ -149,5 +149,5 @@ def _shown(certificate: x509.Certificate) -> dict[str, str]:
         "subject": certificate.subject.rfc4514_string(),
         "notBefore": instant_text(certificate.not_valid_before_utc),
         "notAfter": instant_text(certificate.not_valid_after_utc),
-        "thumbprint": certificate.fingerprint(hashes.SHA1()).hex().upper(),  # noqa: S303 - no signature hangs on it
+        "thumbprint": certificate.fingerprint(hashes.SHA1()).hex().upper(),  # noqa: S303 - no signature depends on it
     }

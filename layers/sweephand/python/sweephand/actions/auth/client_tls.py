@@ -43,7 +43,7 @@ def context(pem: str, outbound: Outbound) -> ssl.SSLContext:
 
 @contextmanager
 def _file(content: bytes) -> Iterator[str]:
-    """Yields a path to read from once: in memory if the system has such files, else a file that is deleted at once."""
+    """Yields a path to be read once: of a file in memory if the system has such files, else of one deleted at once."""
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("certificate", os.MFD_CLOEXEC)
         path, gone = f"/proc/self/fd/{handle}", None

@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"[!-~]{1,8192}", re.ASCII)
 def authenticate(
     how: Authentication, call: Call, outbound: Outbound, deadline: Deadline, refused: RequestAuth | None
 ) -> RequestAuth:
-    """Returns a token, from the cache while it is valid. refused: a token that the target refused; fetches another."""
+    """Returns a token, from the cache while it is valid. refused: a token that the target refused, to be replaced."""
     members, client_secret = how.members, call.secret(auth.SECRET)
     asked = tuple(members.get(name) for name in ("tokenUrl", "clientId", "scope", "audience", "resource"))
     # The key contains the secret, not its version: a token is valid as long as its secret, whatever else changes.

@@ -28,9 +28,9 @@ ADDED = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-S
 def addressed(how: Authentication, target: Target) -> Target:
     """Returns the address in the form in which AWS signs it, so that the signed form is sent.
 
-    A service decodes names and values and encodes them again, every octet but letters, digits and -._~; botocore takes
-    the query unchanged. A plus means a space, as in forms and in these services. S3 does the same with the path, in
-    which a plus is a plus; other services sign the path's own octets. Pure.
+    A service decodes names and values and encodes them again, every octet except letters, digits and -._~; botocore
+    takes the query unchanged. A plus means a space, as in forms and in these services. S3 does the same with the path,
+    in which a plus is a plus; other services sign the path's own octets. Pure.
     """
     path, _, query = target.target.partition("?")
     if how.members["service"] == "s3":

@@ -40,7 +40,7 @@ class Lambda(JsonAction):
     kind = "lambda"
 
     def sends_callback(self, *, with_payload: bool) -> bool:
-        """Says whether the function learns of its run. An asynchronous one gets no client context (AWS, Invoke)."""
+        """Returns whether the function learns of its run. An asynchronous one gets no client context (AWS, Invoke)."""
         return self.invocation == "sync" or self.envelope or not with_payload
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:

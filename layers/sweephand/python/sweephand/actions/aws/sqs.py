@@ -38,7 +38,7 @@ def _group(value: Any, path: str, reading: Reading) -> str:
 
 
 def message_group() -> Any:
-    """Declares the group of a FIFO target. The default is the job's id, so that the runs of a job come in order."""
+    """Declares the group of a FIFO target. The default is the job's id, so that the runs of a job arrive in order."""
     described = text(1, 128, pattern="^[!-~]+$", description="Only for a FIFO target; by default the job's id.")
     return member("messageGroupId", described, _group, default=None)
 
@@ -83,7 +83,7 @@ class Sqs(Message):
             raise InvalidRequest(field, reason, position=strange.start() if strange else None)
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
-        """Sends the message. The URL is built in the form that SQS uses, without the permission to look it up."""
+        """Sends the message. Builds the URL in the form that SQS uses, so it needs no permission to look it up."""
         answer = client.send_message(
             QueueUrl=f"{client.meta.endpoint_url}/{target.account}/{target.resource}",
             MessageBody=message(call),

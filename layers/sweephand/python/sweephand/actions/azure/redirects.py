@@ -71,7 +71,7 @@ def service_of(arn: str) -> str:
 
 
 def brought(broker: Mapping[str, Any], custom: Mapping[str, str], call: Call) -> dict[str, str]:
-    """Returns the properties of a message of Service Bus as attributes of SQS or SNS.
+    """Returns the properties of a Service Bus message as attributes of SQS or SNS.
 
     broker: the broker's properties, as JSON in BrokerProperties; no attribute if there are none. custom: the sender's
     properties, each under its own name if all fit and all can be attributes, else all of them as JSON in

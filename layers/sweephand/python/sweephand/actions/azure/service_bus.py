@@ -1,4 +1,4 @@
-"""The actions `azure_service_bus_queue` and `azure_service_bus_topic`: a message by REST, with a shared access key.
+"""The actions `azure_service_bus_queue` and `azure_service_bus_topic`: a message over REST, with a shared access key.
 
 A repetition sends a second message with the same MessageId, which a queue or topic with duplicate detection drops.
 """
@@ -122,7 +122,7 @@ def _entity(name: str) -> Any:
 class ServiceBus(azure.AzureAction):
     """A message to a queue or topic. properties: of the broker. custom: of the sender. Both have the API's names.
 
-    transport is stored and shown, but has no effect: the message is always sent by HTTP.
+    transport is stored and shown, but has no effect: the message is always sent over HTTP.
     """
 
     namespace: str = member("namespace", string(1, 63, pattern="^[A-Za-z0-9-]+$"), azure.host)

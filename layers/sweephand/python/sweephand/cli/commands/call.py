@@ -1,4 +1,4 @@
-"""Makes commands: with their own options, the options of all commands, and an exit status."""
+"""Makes commands with their own options, the options of all commands, and an exit status."""
 
 from __future__ import annotations
 

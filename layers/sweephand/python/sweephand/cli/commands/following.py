@@ -1,4 +1,4 @@
-"""The commands `runs tail` and `ops watch`, which show progress until its end, or until they are interrupted."""
+"""The commands `runs tail` and `ops watch`, which show progress until the end, or until they are interrupted."""
 
 from __future__ import annotations
 

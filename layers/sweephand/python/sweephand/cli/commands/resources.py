@@ -62,7 +62,7 @@ LARGEST_PAGE = 100
 LONG_WORK = ("BulkDelete", "BulkSwitch", "Redrive", "Operation")
 """The answers of methods that may start an operation, for which `--wait` waits."""
 ITEMS = "items"
-"""The member of an answer that is a list: it is shown as a list, and what is said about it goes to stderr."""
+"""The member of an answer that is a list: it is shown as a list, and the other members go to stderr."""
 ITEMS_OF = {"JobSet": "jobs"}
 """The answers whose list has another name."""
 OF_ARGUMENTS: Mapping[str, str] = {
@@ -72,7 +72,7 @@ OF_ARGUMENTS: Mapping[str, str] = {
     "failed_run": "The id of the failed run, as `sweephand errors runs` shows it.",
     "to": "The id of the job that runs them. It must not be redirected itself.",
 }
-"""The texts of arguments for which commands take more than the API, or show it otherwise."""
+"""The texts of arguments for which commands accept more than the API, or which they describe differently."""
 _FILE = "body_file"
 _NAMED, _JSON, _ANY = "Named", "Json", "Any"
 

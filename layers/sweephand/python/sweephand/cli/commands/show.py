@@ -75,7 +75,7 @@ class Output:
             self.lines(_members(members))
 
     def below(self, rows: Sequence[Sequence[str]]) -> None:
-        """Writes rows below a line they belong to: in columns, or without a terminal separated by tabs and uncut."""
+        """Writes rows below the line they belong to: in columns or, without a terminal, separated by tabs and uncut."""
         if self._width is None or not rows:
             for each in rows:
                 self.line("\t".join(["", *each]))
@@ -133,7 +133,7 @@ def cell(value: Any) -> str:
 
 
 def _members(members: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the lines of an object, those of its own objects and of their lists indented."""
+    """Yields the lines of an object, with the lines of the objects and lists in it indented."""
     present = {name: value for name, value in members.items() if value not in EMPTY}
     simple = [name for name, value in present.items() if name in WHOLE or not _nests(value)]
     longest = max(map(len, simple), default=0)

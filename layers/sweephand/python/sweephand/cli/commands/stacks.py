@@ -84,7 +84,7 @@ def _access(url: str | None, client_id: str, secret: str) -> Access:
 
 
 def read(path: Path) -> dict[str, dict[str, str]]:
-    """Returns the profiles by name; none without a file. Raises ConfigError, also if other users can read the file."""
+    """Returns the profiles by name; none without a file. Raises ConfigError, also for a file that others can read."""
     try:
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:

@@ -50,7 +50,7 @@ IMPERATIVES: Mapping[str, str] = {
     "Takes": "Take",
     "Writes": "Write",
 }
-"""How the descriptions of the API begin, and how commands say it."""
+"""The first words of the API's descriptions, with the words that commands use instead."""
 OF_FLAGS: Mapping[str, str] = {
     "Only counts; changes nothing.": "Count only, and change nothing.",
     "Only shows what would change.": "Show what would change, and change nothing.",

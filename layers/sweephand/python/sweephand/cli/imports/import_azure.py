@@ -26,7 +26,7 @@ from sweephand.facades.azure.members import VERSIONS
 from sweephand.sources import SystemClock
 
 ENDING = frozenset({None, 401, 403})
-"""Statuses after which every further request would fail, too. None stands for no answer."""
+"""Statuses after which every further request would also fail. None stands for no answer."""
 NO_FACADE = "the stack does not serve Azure's API: its parameter AzureFacade is off"
 NO_COLLECTION = "its job collection does not exist in the stack"
 TWICE, TWO_OF_IT = "is in the files twice", "is in the files twice, with differences: the first was used"
@@ -159,7 +159,7 @@ class Importing:
             err.write(f"secrets that no job needs: {', '.join(unused)}\n")
 
     def _line(self, each: Found | Problem) -> tuple[str, str]:
-        """Imports one resource. Returns the verdict and its line. Raises Failed if further requests would fail, too."""
+        """Imports one resource. Returns the verdict and its line. Raises Failed if further requests would also fail."""
         if isinstance(each, Problem):
             return ("failed" if each.failed else "left out"), f"{each.name}  {each.reason}"
         first = self.taken.setdefault(each.place.lower, each)

@@ -207,7 +207,7 @@ class Copying:
     def _is_switched(self, job: Mapping[str, Any], there: Any) -> bool:
         """Returns True if the copy is on and the job is off. The copy then takes precedence and stays as it is.
 
-        Without --switch and --inactive, an import switches the copy off, too.
+        Without --switch and --inactive, an import also switches the copy off.
         """
         on_here = there is not None and bool(there["active"])
         return on_here and not is_on(job) and (self.switch or self.inactive)
@@ -227,7 +227,7 @@ class Copying:
         return found
 
     def _is_there(self, tenant: str) -> bool:
-        """Returns False if the tenant does not exist. Returns True if it may not be read: the first write will tell."""
+        """Returns False if the tenant does not exist. Returns True if it may not be read: the first write will show."""
         try:
             self.target.call("GET", f"/v1/tenants/{quote(tenant, safe='')}")
         except Failed as failed:
@@ -274,7 +274,7 @@ class Copying:
             raise Failed("its name is taken by a job that is not a copy of it: rename one of them")
 
     def _active(self, on: bool, job: Mapping[str, Any], there: Any, *, secret_missing: bool) -> bool:
-        """Returns True if the copy is to be active, also if only its owner switched it on. on: the job is active."""
+        """Returns True if the copy is to be active, even if only its owner switched it on. on: the job is active."""
         if there is None:
             return on and not (self.inactive or secret_missing)
         if self.inactive or secret_missing or (job.get("user") and not self.switch):

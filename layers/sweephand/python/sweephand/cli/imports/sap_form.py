@@ -195,8 +195,8 @@ def _schedule(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 def _instants(originals: Sequence[Any], copies: Sequence[Any], now: datetime) -> dict[int, dict[str, Any]]:
     """Returns requests with the copy's instant for schedules with a time in words and no planned run.
 
-    A copy whose original still has an instant belongs to that original only. If more originals than copies remain that
-    differ only in their words, it is unknown whose instant a copy has, and none of them gets one.
+    A copy whose original still has an instant belongs to that original only. If originals that differ only in their
+    words outnumber the remaining copies, it is unknown whose instant a copy has, and none of them gets one.
     """
     left = [copy for each in copies if each.get("time") and (copy := _readable(each, now)).get("time")]
     waiting: list[tuple[int, dict[str, Any]]] = []

@@ -73,8 +73,8 @@ class Place:
     def _create(self, body: Mapping[str, Any], mark: str) -> object:
         """Creates the job and returns its id.
 
-        A name that was taken meanwhile is refused, except with a credential of provider level. A repeated request may
-        find the job that an earlier one created whose answer was lost.
+        A name that was taken meanwhile is refused, except with a credential of provider level. If an answer was lost,
+        the repeated request may find the job that the first one created.
         """
         try:
             if self.tenant is None:

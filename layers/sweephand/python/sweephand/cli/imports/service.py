@@ -17,7 +17,7 @@ from sweephand.sources import Clock
 
 TIMEOUT_S = 30.0
 TRIES_UNTIL_ALLOWED = 12
-"""How often a request is tried that exceeds a rate limit. The windows of such limits are a minute long."""
+"""How often a request that exceeds a rate limit is tried. The windows of such limits are a minute long."""
 TRIES = 4
 """How often a request is tried if the server fails or does not answer."""
 LONGEST_WAIT_S = 60.0

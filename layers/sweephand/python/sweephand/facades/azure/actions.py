@@ -23,7 +23,7 @@ MOST_HEADERS, MOST_HEADER_CHARACTERS = 50, 4_096
 ANSWERS_WITHIN_S = 60
 OUTCOME = {"answerTimeoutSeconds": ANSWERS_WITHIN_S, "successStatuses": ["2xx"], "on202": "success"}
 RETRY_S, RETRIES = 30, 4
-"""The defaults, also without a retryPolicy (decision 0120)."""
+"""The defaults, which also apply without a retryPolicy (decision 0120)."""
 LOGIN = "https://login.microsoftonline.com"
 _TENANT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,98}[A-Za-z0-9])?", re.ASCII)
 _NAMES = {

@@ -111,7 +111,7 @@ def _check_plan(name: str, others: int) -> None:
 
 
 def delete(ctx: Context) -> Answer:
-    """Frees the name at once. The jobs are deleted afterwards, and no longer start."""
+    """Frees the name at once. The jobs no longer start, and are deleted afterwards."""
     for _ in range(TRIES):
         if retirement.retire(ctx.world, ctx.collection(), ctx.actor):
             return Answer(200)

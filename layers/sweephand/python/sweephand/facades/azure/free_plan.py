@@ -1,4 +1,4 @@
-"""The limits of the plan Free."""
+"""The limits of the Free plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_RETRY_S = 3_600
 
 
 def check_job(collection: Collection, properties: Mapping[str, Any]) -> None:
-    """Raises QuotaExceeded for a job that a collection of the plan Free does not take."""
+    """Raises QuotaExceeded for a job that a collection of the Free plan does not accept."""
     if fields.plan_name(collection) != fields.FREE:
         return
     action = properties["action"]
@@ -37,7 +37,7 @@ def check_job(collection: Collection, properties: Mapping[str, Any]) -> None:
 
 
 def check_jobs(ctx: Context, collection: Collection) -> None:
-    """Raises QuotaExceeded if the plan Free does not allow the jobs that a collection has."""
+    """Raises QuotaExceeded if the Free plan does not allow the jobs that a collection has."""
     plan = fields.PLANS[fields.FREE]
     if collection.job_count > plan.jobs:
         raise QuotaExceeded(f"the collection has {collection.job_count} jobs; the plan Free allows {plan.jobs}")

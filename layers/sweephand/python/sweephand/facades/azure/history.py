@@ -1,4 +1,4 @@
-"""The history of a job: a record for each attempt of the action and the error action, the latest start first."""
+"""The history of a job: a record for each attempt of the action and the error action, latest start first."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Mark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A position in a history. began_ms: the start of the record before it. same: how many records with that start are
-    before it. left, before: of the mark at that time. reach_s: see `_reach_s`.
+    """A position in a history. began_ms: the start of the record before it. same: how many records before it have that
+    start. left, before: of the mark at that time. reach_s: see `_reach_s`.
     """
 
     began_ms: int
@@ -113,7 +113,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _records(ctx: Context, planned: Planned, begin: Place | None, wanted: int) -> Iterator[tuple[Place, Record]]:
-    """Yields the records of the last 1,000 executions by their start, the latest first.
+    """Yields the records of the last 1,000 executions by their start, latest first.
 
     Each comes with the position after it. wanted: how many records the caller will probably take. Reads that many rows,
     and those of runs whose retries may have begun after them.
@@ -144,7 +144,7 @@ def _reach_s(job: Job) -> int:
 
 
 def _executions(begin: Place, runs: Iterator[tuple[Run, list[Attempt]]]) -> Iterator[tuple[Mark, list[Record]]]:
-    """Yields the planned instants up to a position, the latest first, each with its records."""
+    """Yields the planned instants up to a position, latest first, each with its records."""
     left = begin.left
     by_instant = groupby(runs, key=lambda each: epoch_ms(each[0].planned_at))
     for before, (instant_ms, same) in zip(range(begin.before, MOST_EXECUTIONS), by_instant, strict=False):
@@ -154,7 +154,7 @@ def _executions(begin: Place, runs: Iterator[tuple[Run, list[Attempt]]]) -> Iter
 
 
 def _by_start(executions: Iterator[tuple[Mark, list[Record]]], reach_ms: int) -> Iterator[tuple[Mark, int, Record]]:
-    """Yields records by their start, the latest first, each with the last mark before its start, and the start.
+    """Yields records by their start, latest first, each with the last mark before its start, and the start.
 
     reach_ms: how long after its instant a record may begin. One that began later is treated as if it began then.
     """
@@ -175,7 +175,7 @@ def _by_start(executions: Iterator[tuple[Mark, list[Record]]], reach_ms: int) ->
 
 
 def _of_instant(left: int, runs: Sequence[tuple[Run, list[Attempt]]]) -> tuple[list[Record], int]:
-    """Returns the records of one instant, and the ordinal before it. left: its ordinal at most."""
+    """Returns the records of one instant, and the ordinal before it. left: its highest ordinal."""
     shown = [(run, _attempts(run, attempts)) for run, attempts in runs if run.kind in SHOWN]
     ordinals = {}
     for run, _ in shown:
@@ -191,7 +191,7 @@ def _of_instant(left: int, runs: Sequence[tuple[Run, list[Attempt]]]) -> tuple[l
 
 
 def _newest(schedule: Schedule, runs: Iterator[tuple[Run, list[Attempt]]]) -> list[tuple[Run, list[Attempt]]]:
-    """Takes the runs up to the first one of an occurrence that the sweep has counted, or a few."""
+    """Returns the runs up to the first one whose occurrence the sweep has counted, MOST_NEWEST at most."""
     taken = []
     for run, attempts in islice(runs, MOST_NEWEST):
         taken.append((run, attempts))
@@ -201,13 +201,13 @@ def _newest(schedule: Schedule, runs: Iterator[tuple[Run, list[Attempt]]]) -> li
 
 
 def _is_uncounted(schedule: Schedule, run: Run) -> bool:
-    """Says whether a run was sent before the sweep has counted its occurrence."""
+    """Returns whether a run was sent although the sweep has not counted its occurrence yet."""
     begin = schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None
     return begin is not None and run.planned_at >= begin
 
 
 def _last_ordinal(ctx: Context, schedule: Schedule, newest: Sequence[Run]) -> int:
-    """Returns the ordinal of the last execution that has a run. newest: as `_newest` takes them."""
+    """Returns the ordinal of the last execution that has a run. newest: from `_newest`."""
     planned = [run for run in newest if run.kind is Kind.SCHEDULED]
     uncounted = sum(_is_uncounted(schedule, run) for run in planned)
     earliest = newest[-1].planned_at if newest else EPOCH
@@ -217,14 +217,14 @@ def _last_ordinal(ctx: Context, schedule: Schedule, newest: Sequence[Run]) -> in
 
 
 def _has_ordinal(run: Run) -> bool:
-    """Says whether a run is one of those that `executions_sent` counts."""
+    """Returns whether a run is one of those that `executions_sent` counts."""
     if run.kind is Kind.SCHEDULED:
         return run.state in RAN or not run.finished
     return run.kind is Kind.MANUAL and run.state in RAN
 
 
 def _attempts(run: Run, stored: Sequence[Attempt]) -> list[Attempt]:
-    """Returns the attempts that have ended. The run's own row tells of the last one, unless that has a row as well."""
+    """Returns the attempts that have ended. The run's own row contains the last one, unless that has its own row."""
     began = run.started_at
     if not run.finished or began is None or any(each.number == run.attempt for each in stored):
         return list(stored)
@@ -270,13 +270,13 @@ def _body(record: Record, job: Job, job_id: str, job_name: str) -> dict[str, Any
 
 
 def _record_id(record: Record) -> str:
-    """Returns an id whose order as a string is the newest first, as the live service had it."""
+    """Returns an id that sorts newest first as a string, as in Azure's own service."""
     ticks = _TICKS_OF_YEAR_1 + (record.attempt.started_at - EPOCH) // timedelta(microseconds=1) * 10
     return f"{_MOST_TICKS - ticks:020}:{_MOST_TICKS - record.ordinal * 100 - record.attempt.number:020}"
 
 
 def _message(action: ActionSpec, record: Record) -> str:
-    """Returns the message in the shapes that tools take apart."""
+    """Returns the message in the forms that tools parse."""
     attempt, params = record.attempt, action.params
     why = f" {attempt.message}" if record.failed and attempt.message else ""
     if action.kind == "http":

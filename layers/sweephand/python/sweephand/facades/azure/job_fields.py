@@ -39,7 +39,7 @@ POLICIES = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """A job that a caller asks for. properties: as they are stored and shown. draft: with its schedule."""
+    """A requested job. properties: as they are stored and shown. draft: with its schedule."""
 
     properties: Mapping[str, Any]
     draft: JobDraft
@@ -53,7 +53,7 @@ def read(
     now: datetime,
     before: Job | None = None,
 ) -> Wanted:
-    """Returns the job that these properties ask for, as JOB.named returns them. before: the job that they change."""
+    """Returns the requested job. named: its properties, from JOB.named. before: the job that they change."""
     given = JOB(named, "properties")
     _check(given, collection, now)
     action, error_action = _actions(given["action"], collection, guard, before)
@@ -84,7 +84,7 @@ def _check(given: Mapping[str, Any], collection: Collection, now: datetime) -> N
 
 
 def _without_certificates(given: Any) -> Any:
-    """Returns properties or a part of them without certificates and their passwords."""
+    """Returns properties, or a part of them, without certificates and their passwords."""
     if not isinstance(given, Mapping):
         return given
     certificate = ("pfx", "password") if given.get("type") == "ClientCertificate" else ()

@@ -39,16 +39,16 @@ _WORDS = {
     "quota maxJobs": "quota maxJobCount",
     "quota.minIntervalSeconds": "quota.maxRecurrence",
 }
-"""Words of the domain's refusals -> Azure's."""
+"""Words of the domain's refusals, and Azure's words for them."""
 _PLACES = {"action.": "action.request.", "errorAction.": "action.errorAction.request."}
-"""Where the domain refuses a certificate -> Azure's place."""
+"""The beginnings of the domain's paths to members of actions, and of Azure's."""
 TIMES = ("startTime", "recurrence")
 ALL = tuple(JOB.members)
 """Members whose change plans the job again: TIMES by a PATCH, ALL by a PUT."""
 
 
 def put(ctx: Context) -> Answer:
-    """Creates or replaces a job. One that is equal to the stored one leaves its plan and counters alone."""
+    """Creates or replaces a job. If it equals the stored one, its plan and counters stay unchanged."""
     named = _named(ctx)
     collection = ctx.collection()
     for _ in range(TRIES):
@@ -64,7 +64,7 @@ def put(ctx: Context) -> Answer:
 
 
 def post(ctx: Context) -> Answer:
-    """Creates a job and makes its name, in the version of 2014. A repetition of the request creates nothing."""
+    """Creates a job under a generated name (API version of 2014). Repeating the request creates nothing more."""
     if ctx.version != OF_2014:
         return refusal(405, "MethodNotAllowed", f"only the api-version {OF_2014} has this operation: use PUT")
     named = _named(ctx)
@@ -116,7 +116,7 @@ def _change(
     asked: Callable[[Planned], Mapping[str, Any]],
     planning: Sequence[str],
 ) -> Answer:
-    """Changes a job. asked: makes its new properties. planning: members whose change plans it again."""
+    """Changes a job. asked: makes its new properties. planning: the members whose change plans it again."""
 
     def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
         job = planned.job
@@ -136,7 +136,7 @@ def _change(
 
 @contextmanager
 def _in_azures_words(collection: Collection) -> Iterator[None]:
-    """Names collection and members in refusals as Azure does."""
+    """Changes refusals from the block to Azure's names for members and for the collection."""
     try:
         yield
     except InvalidRequest as refused:
@@ -193,7 +193,7 @@ def delete(ctx: Context) -> Answer:
 
 
 def run(ctx: Context) -> Answer:
-    """Starts the job now, also one that is disabled. A repetition of the request starts nothing."""
+    """Starts the job now, even if it is disabled. Repeating the request starts nothing more."""
     collection = ctx.collection()
     planned = ctx.job(collection)
     if not planned.schedules:

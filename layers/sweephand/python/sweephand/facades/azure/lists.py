@@ -31,14 +31,14 @@ def filter_of(ctx: Context, fields: dict[str, tuple[str, ...]]) -> tuple[str, st
 
 
 class Page(NamedTuple):
-    """A part of a list. top: its most items, None without `$top`."""
+    """A part of a list. top: the most items that it may have; None without `$top`."""
 
     top: int | None
     skip: int
 
     @property
     def end(self) -> int:
-        """Returns how many items must be read: without `$top` one more, which tells whether there is a next page."""
+        """Returns how many items must be read: without `$top`, one more, which shows whether there is a next page."""
         return self.skip + (PAGE + 1 if self.top is None else self.top)
 
 
@@ -57,7 +57,7 @@ def _number(ctx: Context, name: str, lowest: int, highest: int) -> int | None:
 
 
 def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
-    """Returns one page of a list: with `$top` only so many; else 100, and a link to the next page if there is more."""
+    """Returns a page of a list: at most `$top` items; without it 100, and a link to the next page if there are more."""
     asked = page_of(ctx)
     found = list(islice(items, asked.skip, asked.end))
     more = asked.top is None and len(found) > PAGE
@@ -65,7 +65,7 @@ def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
 
 
 def next_link(ctx: Context, **changes: object) -> str:
-    """Returns the address of the next page with every parameter: clients add none. changes: parameters without `$`."""
+    """Returns the next page's address with all parameters that clients must send. changes: parameters without `$`."""
     base = ctx.world.settings.public_base_url or ctx.request.base_url
     query = {**ctx.query, **{f"${name}": str(value) for name, value in changes.items()}}
     path = "/".join(quote(part, safe="") for part in ctx.request.path)

@@ -1,4 +1,4 @@
-"""The members of Azure Scheduler's resources: one table an object.
+"""The members of Azure Scheduler's resources: one table for each object.
 
 Source: the REST reference and the models of Microsoft's clients.
 """
@@ -32,7 +32,7 @@ MOST_RETRIES = 20
 LONGEST_SECRET = 4_096
 MOST_COUNT = 2**31 - 1
 FLAG: Reader = anything
-"""The domain refuses what is neither true nor false."""
+"""The domain refuses values that are neither true nor false."""
 
 RETRY_POLICY = Shape(
     {
@@ -128,7 +128,7 @@ TARGETS = {
     "ServiceBusQueue": "serviceBusQueueMessage",
     "ServiceBusTopic": "serviceBusTopicMessage",
 }
-"""The type of an action -> the member that describes its target."""
+"""The member that describes an action's target, by the type of the action."""
 _OWN = {kind: (member,) for kind, member in TARGETS.items()}
 ERROR_ACTION = ByType(
     {
@@ -146,7 +146,7 @@ ACTION = ByType({**ERROR_ACTION.members, "errorAction": ERROR_ACTION}, ("type",)
 
 
 def _day(value: Any, _: str) -> Any:
-    """Reads a day in any case. The domain refuses what is none."""
+    """Reads the name of a day, in upper or lower case. The domain refuses other names."""
     return value.capitalize() if isinstance(value, str) and value.capitalize() in WEEKDAYS else value
 
 
@@ -155,7 +155,7 @@ def _days(value: Any, path: str) -> Any:
 
 
 def _numbers(value: Any, _: str) -> Any:
-    """Reads a number alone as a list of one, which clients can read. The domain checks the numbers."""
+    """Reads a single number as a list of one, which clients can read. The domain checks the numbers."""
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -163,7 +163,7 @@ MONTHLY_OCCURRENCE = Shape({"day": _day, "occurrence": anything})
 
 
 def _occurrences(value: Any, path: str) -> Any:
-    """Reads days of a month, which clients name in two ways. The domain checks them."""
+    """Reads days of a month, whose members clients name in two ways. The domain checks them."""
     if not isinstance(value, list):
         return value
     return [MONTHLY_OCCURRENCE(MONTHLY_OCCURRENCE.named(each, path), path) for each in value]

@@ -1,4 +1,4 @@
-"""The resource provider, which clients register before they use it: here it always is."""
+"""The resource provider, which clients register before they use it. Here it is always registered."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def read(ctx: Context) -> Answer:
 
 
 def operations(_: Context) -> Answer:
-    """Lists what can be done with each kind of resource."""
+    """Lists the operations on each kind of resource."""
     found = [f"{kind}/{operation}" for kind, operations in OPERATIONS.items() for operation in operations]
     return Answer(200, {"value": [{"name": name} for name in found]})

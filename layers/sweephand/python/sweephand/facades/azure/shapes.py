@@ -27,7 +27,7 @@ Reader = Callable[[Any, str], Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """An object. members: the reader of each. required: members that must be there."""
+    """An object. members: the reader of each. required: members that must be present."""
 
     members: Mapping[str, Reader]
     required: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Shape:
         }
 
     def named(self, value: Any, path: str = "") -> dict[str, Any]:
-        """Returns the known members under their own names; nulls stay. Refuses doubles with different values."""
+        """Returns the known members under their own names; nulls stay. Refuses duplicates with different values."""
         names = {name.lower(): name for name in self.members}
         found: dict[str, Any] = {}
         for name, each in fields.an_object(value, path or None).items():
@@ -60,7 +60,7 @@ class Shape:
         return found
 
     def public(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns what was read without its secrets."""
+        """Returns the object, as it was read, without its secrets."""
         return {
             name: read.public(value[name]) if isinstance(read, Shape) else value[name]
             for name, read in self.members.items()
@@ -70,7 +70,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class ByType(Shape):
-    """An object whose `type` says which members count. own: of each type; those of other types are ignored."""
+    """An object whose `type` selects its members. own: the members of each type; those of other types are ignored."""
 
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class Secret:
 def merged(stored: Any, patch: Any) -> Any:
     """Returns a deep merge: objects merge, arrays and other values replace, null deletes.
 
-    Names have no case: a member takes the spelling of the patch.
+    Names are not case-sensitive: a member gets the spelling of the patch.
     """
     if not isinstance(patch, Mapping):
         return patch
@@ -115,7 +115,7 @@ def merged(stored: Any, patch: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Says whether two values are equal in JSON, where a number is not a boolean."""
+    """Returns whether two values are equal in JSON, where a number is not a boolean."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -133,7 +133,7 @@ def whole(lowest: int, highest: int) -> Reader:
 
 
 def choice(*names: str, **others: str) -> Reader:
-    """Reads one of several words in any case. others: further words, each with the one that it means."""
+    """Reads one of several words, in upper or lower case. others: further words, each with the one that it means."""
     known = {name.lower(): name for name in names} | {name.lower(): meant for name, meant in others.items()}
 
     def read(value: Any, path: str) -> str:

@@ -30,7 +30,7 @@ SMALLER_PAGE = 4
 CONSOLE_WITH_SLASH = ("console", "")
 
 READS = frozenset({"GET", "HEAD"})
-"""Answers of requests that make something: their repetition makes it twice. All others do the same again."""
+"""Answers of requests that create something: repeating them creates it twice. All others may be repeated."""
 
 
 class NativeApi(Api):
@@ -47,7 +47,7 @@ class NativeApi(Api):
     def operate(self, visit: Visit) -> Answer:
         """Answers the request, or refuses a tenant that is over its limit of requests a minute.
 
-        The provider has no limit. Neither have the results of runs, because runs are limited already.
+        The provider has no limit. Results of runs have none either, because runs are already limited.
         """
         tenant = visit.caller.tenant if visit.caller is not None else None
         if self.world.settings.client_rate_most and tenant is not None and not visit.by_run_token:
@@ -82,10 +82,10 @@ class NativeApi(Api):
         return tenant if visit.route.tenant else None
 
     def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
-        """Leads `/console/` to the console.
+        """Redirects `/console/` to the console.
 
         AWS does not document whether `/console/{proxy+}` matches an empty rest. If it does not, `$default` gets the
-        path; if it does, the console's own function does, which leads to the same place.
+        path; if it does, the console's own function gets it, and redirects to the same address.
         """
         if request.path == CONSOLE_WITH_SLASH and request.method in READS:
             return None, None, Answer(302, headers={"Location": f"/console?{urlencode(request.query)}".rstrip("?")})
@@ -119,7 +119,7 @@ class NativeApi(Api):
 
 
 def _if_a_name(path: tuple[str, ...]) -> str:
-    """Returns the end of the advice for a job's name with a slash in the place of its id; empty for other paths."""
+    """Returns the end of the advice for a job's name with a slash in place of its id; empty for other paths."""
     if path[:2] != ("v1", "jobs") or len(path) < 4 or UUID_TEXT.fullmatch(path[2]):
         return ""
     return f" name ids{by_name('/'.join(path[2:]))}"

@@ -35,8 +35,8 @@ HOP_HEADER = "sweephand-hop"
 TASKS = "tasks:write"
 """The scope for jobs whose action runs a task."""
 MOST_HOPS = 3
-"""The most runs in a chain in which each run's call starts the next one by the API, such as two jobs that call each
-other's `/run`."""
+"""The most runs in a chain in which each run's call starts the next one through the API, such as two jobs that call
+each other's `/run`."""
 _ETAG = re.compile(r'(?:W/)?"([0-9]{1,15})"', re.ASCII)
 _HOP = re.compile(r"[0-9]{1,4}", re.ASCII)
 RUN_ID = re.compile(r"([0-9a-f-]{36})_([0-9a-f-]{36})", re.ASCII)
@@ -66,7 +66,8 @@ class Context(RequestContext):
     def plain(self, name: str, *, made_as: str | None = None) -> str:
         """Returns a path parameter that is a plain name. Raises NotFound if it is not one.
 
-        made_as: the parameter's name in messages, for a request that creates what it names; it raises InvalidRequest.
+        made_as: the parameter's name in messages, for a request that creates what it names. Such a request gets
+        InvalidRequest.
         """
         given = self.parameters[name]
         if made_as is not None:
@@ -179,7 +180,7 @@ class Context(RequestContext):
         self.caller.require(scope)
 
     def owner(self) -> str | None:
-        """Returns the tenant that owns the resources; None for the provider, without the header Sweephand-Tenant."""
+        """Returns the tenant that owns the resources; None for the provider without the header Sweephand-Tenant."""
         assert self.caller is not None
         named = self.request.headers.get(TENANT_HEADER)
         return None if self.caller.provider and named is None else self.caller.acting_for(named)

@@ -38,7 +38,7 @@ def _knows(given: str, tag: str) -> bool:
 
 @cache
 def _packed() -> bytes:
-    """Compresses the document to about 6 %, once in a process."""
+    """Compresses the document to about 6 %, once per process."""
     return gzip.compress(FILE.read_bytes(), mtime=0)
 
 

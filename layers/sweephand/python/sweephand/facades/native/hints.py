@@ -25,7 +25,7 @@ _SCHEDULE = re.compile(r"schedules\[(\d+)\]")
 _SHORT = re.compile(r"([0-9]{1,9})\s*(s|sec|secs|m|min|mins|h|hr|hrs|d|w)", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _QUARTZ = 6
-"""The number of fields in Quartz and Spring, of which the first one is the second."""
+"""The number of fields in Quartz and Spring, whose first field is for seconds."""
 _EXAMPLES = {"action": 'such as {"type": "http", "url": "https://example.org/"}'}
 _MOST_SCHEDULES = 40
 _MOST_STEPS = 4 * MOST
@@ -158,7 +158,7 @@ def _candidates(notation: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _other_crons(notation: str, pieces: list[str]) -> Iterator[tuple[str, str]]:
-    """Yields a cron string without the second of Quartz and Spring, and in the form of eventBridge with L, W and #."""
+    """Yields a cron string without the seconds of Quartz and Spring, and in the form of eventBridge with L, W and #."""
     if len(pieces) in {_QUARTZ, _QUARTZ + 1} and pieces[0] in {"0", "00"}:
         if len(pieces) == _QUARTZ:
             yield "cron", " ".join(pieces[1:])
@@ -171,7 +171,7 @@ def _other_crons(notation: str, pieces: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _either(pieces: list[str]) -> list[str]:
-    """Replaces one of day and weekday by `?`, as eventBridge requires."""
+    """Replaces either the day or the weekday with `?`, as eventBridge requires."""
     day, weekday = pieces[2], pieces[4]
     if "?" in {day, weekday}:
         return pieces

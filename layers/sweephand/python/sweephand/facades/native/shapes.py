@@ -1,4 +1,4 @@
-"""Reads small native bodies for the flow. Every member is checked, and every refusal names its field."""
+"""Reads small bodies of the native API for the flow. Every member is checked, and every refusal names its field."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
 
 
 def _order(ctx: Context) -> tuple[str | None, bool]:
-    """Returns the member to sort by (None if none is asked for), and whether the last comes first."""
+    """Returns the member to sort by (None if none is asked for), and whether the order is descending."""
     by, way = ctx.option("sort_by"), (ctx.option("sort_order") or "ASC").upper()
     if by is not None and by not in BY_INTEGER | ORDERS.keys():
         raise InvalidRequest(None, f"sort_by may be {', '.join([*sorted(BY_INTEGER), *ORDERS])}, not {shown(by)}")

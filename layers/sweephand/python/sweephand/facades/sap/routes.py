@@ -74,7 +74,7 @@ TYPES = {
     503: "Service Unavailable",
 }
 ALWAYS_CREATING = frozenset({"calmConfig"})
-"""Members whose error messages always begin like those of POST, because SAP documents them for PUT, too."""
+"""Members whose error messages always begin like those of POST, because SAP documents them for PUT as well."""
 NAMES = {"sapCron": "cron", "every": "repeatInterval"}
 """SAP's names for fields of the domain."""
 

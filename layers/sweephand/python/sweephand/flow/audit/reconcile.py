@@ -182,7 +182,7 @@ def _pointer(schedule: Schedule, owed: Owed) -> Pointer:
 
 
 def _has_lost_its_message(run: Run, now: datetime) -> bool:
-    """Says whether the run still waits, long after its lease, its next attempt or its deadline."""
+    """Returns whether the run still waits, long after its lease, its next attempt or its deadline."""
     long_ago = now - SETTLED_AFTER
     if run.deadline_at is not None and run.deadline_at < long_ago:
         return True
@@ -275,7 +275,7 @@ def _settle(world: World, schedule: Schedule, compared: _Comparison) -> None:
 def restart(world: World, schedule: Schedule) -> bool:
     """Restarts a series after its last occurrence in the ledger; the sweep treats later occurrences as missed.
 
-    Recounts planned_total up to that occurrence. Gives an ENDING schedule its wake again. Returns False if somebody
+    Recounts planned_total up to that occurrence. Restores the wake of an ENDING schedule. Returns False if somebody
     changed the schedule first. Raises ValueError if its timing cannot be read.
     """
     actions = [assign(ScheduleItem.next_run_at, epoch_s(world.clock.now() + WAKE_AGAIN))]

@@ -47,7 +47,7 @@ class Range:
 
     @classmethod
     def read(cls, members: Mapping[str, str]) -> Range:
-        """Reads tenant, since, until (RFC 3339 with an offset), and job or from. Raises ValueError for any other."""
+        """Reads tenant, since, until (RFC 3339 with an offset), and job or from. Raises ValueError for others."""
         given = dict(members)
         try:
             tenant, since, until = given.pop("tenant"), given.pop("since"), given.pop("until")

@@ -158,7 +158,7 @@ def _after(world: World, operation: Operation, page: Page, by: str) -> Operation
 
 
 def _is_written(there: Operation | None, wanted: Operation) -> bool:
-    """Says whether the row contains this message's own write, whose answer was lost."""
+    """Returns whether the row contains this message's own write, whose answer was lost."""
     return there is not None and (there.step, there.by, there.state) == (wanted.step, wanted.by, wanted.state)
 
 

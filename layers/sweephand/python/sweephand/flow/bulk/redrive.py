@@ -44,7 +44,7 @@ FIRST_CHECK_S, LONGEST_CHECK_S = 1, 60
 USUAL_RATE, MOST_RATE = 60, 6_000
 """Runs per minute."""
 HELD_CHECK = timedelta(seconds=60)
-"""Time between two checks whether a disabled tenant is enabled again."""
+"""Time between two checks of whether a disabled tenant is enabled again."""
 MOST_RUNS = 500
 """Runs of the largest selection."""
 MOST_GROUPS = 100
@@ -234,7 +234,7 @@ def _begin(world: World, operation: Operation, each: _Next, due: datetime, open_
 
 
 MOST_OPEN = 100
-"""Most open runs, each of another schedule; the cursor names them all."""
+"""Most open runs, each of a different schedule; the cursor names them all."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ def _why(run: Run) -> str:
 
 
 def must_wait(world: World, wanted: Wanted, open_: Collection[str]) -> bool:
-    """Says whether an earlier run of this redrive is open or another run already waits for the active one."""
+    """Returns whether an earlier run of this redrive is open or another run already waits for the active one."""
     owner = wanted.run.schedule_id
     if len(open_) >= MOST_OPEN or any(each.partition("_")[0] == owner for each in open_):
         return True

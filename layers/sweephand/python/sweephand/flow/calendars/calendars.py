@@ -95,7 +95,7 @@ def change(
 
 
 def _is_written(world: World, after: Calendar) -> bool:
-    """Says whether this write succeeded although its answer was lost."""
+    """Returns whether this write succeeded although its answer was lost."""
     there = store.read_version(world.table, after.tenant, after.name, after.version)
     return there is not None and (there.reference, there.at) == (after.reference, after.modified_at)
 

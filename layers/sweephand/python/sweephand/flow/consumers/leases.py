@@ -18,7 +18,7 @@ CHANGES = "changes of this consumer"
 
 
 def find(world: World, tenant: str, name: str, *, deleted_too: bool = False) -> Consumer:
-    """Returns a consumer. deleted_too: also one that was deleted in the last minutes.
+    """Returns a consumer. deleted_too: True to include one deleted in the last few minutes.
 
     Raises NotFound for a consumer that never had a lease and for which nothing was held.
     """

@@ -115,7 +115,7 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
 
 
 def _others(world: World, item: CleanUpItem) -> bool:
-    """Says whether schedules deleted before the job still need their statistics and plans to write their rows."""
+    """Returns whether schedules deleted before the job still need their statistics and plans to write their rows."""
     found = world.table.query_all(item.pk, CleanUpItem.sk.startswith(keys.clean_up("")), consistent=True)
     return any(row["sk"]["S"] != item.sk and "schedules" in row for row in found)
 

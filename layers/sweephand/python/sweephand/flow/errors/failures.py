@@ -253,7 +253,7 @@ def redirect(world: World, tenant: str, source: str, to: str, actor: str | None)
 
 
 def _known(world: World, tenant: str, job_id: str) -> bool:
-    """Says whether the job exists, or existed and still has errors."""
+    """Returns whether the job exists, or existed and still has errors."""
     if jobs.read_job(world.table, tenant, job_id) is not None:
         return True
     return any(group.signature.job_id == job_id for group in resources.groups(world.table, tenant))

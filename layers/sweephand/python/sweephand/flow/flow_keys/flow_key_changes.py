@@ -67,7 +67,7 @@ def change(
 
 
 def _is_written(world: World, after: FlowKey) -> bool:
-    """Says whether this write succeeded although its answer was lost. `users` may have changed since."""
+    """Returns whether this write succeeded although its answer was lost. `users` may have changed since."""
     there = store.find(world.table, after.tenant, after.name)
     return there is not None and replace(there, users=after.users) == after
 
@@ -106,7 +106,7 @@ def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:
 
 
 def _still_waited(world: World, tenant: str, name: str) -> bool:
-    """Says whether runs still wait whose jobs no longer name the key. Calls them, so that they leave the line."""
+    """Returns whether runs still wait whose jobs no longer name the key. Calls them, so that they leave the line."""
     turnstile = store.read_stile(world.table, tenant, name)
     if turnstile is None or turnstile.wake_at is None:
         return False

@@ -66,7 +66,7 @@ def entry(world: World, by: By, before: Job | None, after: Job, pairs: Iterable[
 
 
 def _callers_members(schedule: Schedule | None) -> object:
-    """Returns those members of a schedule that a caller decides."""
+    """Returns the members of a schedule that a caller decides."""
     if schedule is None:
         return None
     members = schedule.name, schedule.timing, schedule.active, schedule.policies, schedule.payload_version

@@ -29,7 +29,7 @@ with lazy():
 
 
 def brings(schedule: Schedule | None, name: str) -> bool:
-    """Returns whether a schedule itself has a hook of this name. Its row alone tells."""
+    """Returns whether a schedule itself has a hook of this name. Its row alone shows this."""
     own = OwnHooks.read(schedule.hooks) if schedule is not None else None
     return own is not None and name in own.names
 

@@ -1,4 +1,4 @@
-"""The load ahead: how many runs each quarter of an hour of the next day will have, by the rules of all jobs.
+"""The load ahead: how many runs each quarter of an hour will have in the next 24 hours, by the rules of all jobs.
 
 No index contains the load, because each row knows only its next instant. It is computed from all schedules and kept in
 the memory of the process. Later, only jobs that have changed are read again.

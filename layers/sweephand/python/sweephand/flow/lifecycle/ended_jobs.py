@@ -68,7 +68,7 @@ def wake_up(world: World, pointer: Pointer) -> None:
 
 
 def _is_last(asking: Schedule, schedules: list[Schedule]) -> bool:
-    """Says whether all schedules are COMPLETED, none later than this one. In the same second, each counts as last."""
+    """Returns whether all schedules are COMPLETED, none later than this one. In the same second, all count as last."""
     return all(
         each.completed_at is not None and asking.completed_at is not None and each.completed_at <= asking.completed_at
         for each in schedules

@@ -1,7 +1,7 @@
 """The end of a pause with an `until`: a row in the next-run index that resumes the job.
 
-The resume is written a few seconds ahead and takes effect at `until`. So occurrences from then on run on their second,
-as if the job had never been paused.
+The resume is written a few seconds ahead and takes effect at `until`. So occurrences from then on run on time, as if
+the job had never been paused.
 """
 
 from __future__ import annotations

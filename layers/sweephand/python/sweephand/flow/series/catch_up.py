@@ -100,8 +100,8 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
 def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, now: datetime) -> WaitingRow | None:
     """Sends the late occurrence of an interval that follows actual starts, and restarts the rhythm from it.
 
-    Occurrences of some minutes of the old rhythm may have been sent ahead when the row was planned. While they may
-    still be on their way, the next occurrence keeps the old rhythm, so that no interval is too short. Earlier
+    The next few minutes' occurrences of the old rhythm may have been sent ahead when the row was planned. While they
+    may still be on their way, the next occurrence keeps the old rhythm, so that no interval is too short. Earlier
     occurrences of the old rhythm that nobody has begun are left out: the executor drops them, and a line of the ledger
     records them. Returns the row as it is now, unchanged if the series ends with it; None if somebody else changed it.
     """

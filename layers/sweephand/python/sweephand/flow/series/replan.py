@@ -77,8 +77,8 @@ class Effect:
         """Returns where the old plan ends and the new one begins.
 
         Nothing is planned while a schedule is off. Its new plan begins with the request, or with the end of the pause.
-        That end may lie ahead, so that occurrences are sent on their second; a further change until then begins there
-        too. It is not known what an unreadable schedule has sent, so its new plan begins after the seam.
+        That end may lie ahead, so that occurrences are sent on time; a further change until then begins there too. It
+        is not known what an unreadable schedule has sent, so its new plan begins after the seam.
         """
         if schedule.state in LIVE:
             resumes = off_times.ends_ahead(schedule.off_times, self.now) if schedule.off_times else None

@@ -123,7 +123,7 @@ def _suspensions(world: World) -> Suspensions | None:
 
 
 def _sweep_shard(world: World, shard: int, suspensions: Suspensions | None, deadline: float) -> Tally:
-    """Sweeps one shard: first fresh rows, then overdue ones, last rows of disabled tenants and collections.
+    """Sweeps one shard: fresh rows, then overdue ones, and finally rows of disabled tenants and collections.
 
     If the table does not answer, the next tick does the rest.
     """

@@ -20,7 +20,7 @@ from sweephand.store.tenants import callback_keys
 KEPT = timedelta(minutes=5)
 SIZE = 32
 CONTEXT = ("provider", "stack", "callbackKey")
-"""The encryption context, in the members of security.secrets. No job has the id `stack`: theirs are UUIDs."""
+"""The encryption context, in the members of security.secrets. No job has the id `stack`, because job ids are UUIDs."""
 
 
 class CallbackKeys:

@@ -71,7 +71,7 @@ def unsubscribe(world: World, name: str, application: str, actor: str | None) ->
 
 
 def _has_left(world: World, name: str, application: str) -> bool:
-    """Says whether the subscription has ended: the answer was lost, or another such request came first."""
+    """Returns whether the subscription has ended: the answer was lost, or another such request came first."""
     there = tenants.read_tenant(world.table, name)
     return there is not None and there.purge is None and application not in there.applications
 

@@ -116,7 +116,7 @@ def began_at(world: World, name: str) -> datetime | None:
 def admitted(world: World, who: Caller, *, fresh: bool = False) -> Caller:
     """Returns the caller without the scopes that the provider withholds from its tenant.
 
-    A withheld scope ends everywhere within 10 seconds, also for callers with tokens of other issuers. The target of a
+    A withheld scope ends everywhere within 10 seconds, even for callers with tokens of other issuers. The target of a
     run keeps the rights of the run's token. Raises as `require_active` does.
     """
     require_active(world, who, fresh=fresh)

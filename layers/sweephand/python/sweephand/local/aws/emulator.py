@@ -1,4 +1,4 @@
-"""The embedded AWS with five calls: start, deploy, base_url, credentials, stop.
+"""The embedded AWS with six calls: start, deploy, release_queues, base_url, credentials, stop.
 
 Another emulator would replace this module together with launcher.py, child.py and deploy.py. No other module of the
 local stack depends on the emulator.

@@ -92,7 +92,7 @@ def bind(port: int, *, name: str) -> socket.socket:
 
 
 def choose_port(wanted: str | None) -> int:
-    """Returns the port: `wanted` (0: a free one), or by default the usual or a free one. Raises PortTaken."""
+    """Returns the port: `wanted` (0: a free one); by default the usual one, or else a free one. Raises PortTaken."""
     if wanted is not None:
         return _free_port(int(wanted))
     try:

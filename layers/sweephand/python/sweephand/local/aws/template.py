@@ -133,7 +133,7 @@ def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
     """Returns the function's logical id for each route (`ANY /v1/{proxy+}`) in an HTTP API's OpenAPI body.
 
     Includes routes under a condition (Fn::If); if the condition is false, their function is not deployed. Raises
-    ValueError for a route that needs an authorizer or calls something else than a function.
+    ValueError for a route that needs an authorizer or calls something other than a function.
     """
     found: dict[str, str] = {}
     for path, methods in body.get("paths", {}).items():

@@ -34,7 +34,7 @@ INCLUDES = frozenset({"schedules"})
 
 
 def changed(ctx: Context, planned: Planned) -> Answer:
-    """Returns the job with its schedules, or without them if it is very large. The change has been made already."""
+    """Returns the job with its schedules, or without them if it is very large. The change has already been made."""
     answer = whole(ctx, planned, include=INCLUDES)
     return whole(ctx, planned, include=frozenset()) if answer.too_large else answer
 

@@ -1,4 +1,4 @@
-"""The change log of a job: who changed it, when, how, and which members became what."""
+"""The change log of a job: who changed it, when and how, with the old and new members."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ with lazy():
 
 INCLUDES = frozenset({"before"})
 LONGEST_VALUE = 4_000
-"""Characters of a value's JSON: a longer one is shown by its beginning."""
+"""The most characters of a value's JSON. If it is longer, only its beginning is shown."""
 AS_ONE = frozenset({"payload", "body"})
 MASK = "***"
 
 
 def list_all(ctx: Context) -> Answer:
-    """Lists the changes, newest first. With `include=before` each with the job as it was."""
+    """Lists the changes, newest first. With `include=before`, each with the job as it was."""
     include = ctx.include(INCLUDES)
     limit, mark = ctx.page(lambda text: re.fullmatch("[1-9][0-9]{0,7}", text, re.ASCII) is not None)
     job = lookup.find_job(ctx.world, ctx.tenant, ctx.id("job"))
@@ -63,7 +63,7 @@ def entry_body(ctx: Context, entry: Entry, *, with_before: bool = False) -> dict
 
 
 def member_body(found: Difference, longest: int = LONGEST_VALUE) -> dict[str, Any]:
-    """Returns a difference as JSON. longest: characters of the JSON of a value that is shown whole."""
+    """Returns a difference as JSON. longest: the most characters of a value's JSON that is shown whole."""
     (old, old_cut), (new, new_cut) = _shown(found.old, longest), _shown(found.new, longest)
     return {"path": found.path or None, "old": old, "new": new, "cut": old_cut or new_cut}
 
@@ -75,7 +75,7 @@ def _shown(value: Any, longest: int) -> tuple[Any, bool]:
 
 @dataclass(frozen=True)
 class Shown:
-    """A job with what is stored next to it: payloads by owner, and the hooks that its schedules bring."""
+    """A job with what is stored next to it: payloads by owner, and the own hooks of its schedules."""
 
     job: Job
     payloads: Mapping[str, Payload]
@@ -161,7 +161,7 @@ def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> S
 
 
 def _few(schedules: Sequence[Schedule | None], member: str) -> tuple[Schedule, ...]:
-    """Returns the schedules that have it, up to the number that one request may contain."""
+    """Returns the schedules that have this member, up to the number that one request may contain."""
     there = (each for each in schedules if each is not None and getattr(each, member) is not None)
     return tuple(islice(there, SCHEDULES_AT_ONCE))
 

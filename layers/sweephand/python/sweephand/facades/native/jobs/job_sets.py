@@ -58,7 +58,7 @@ APPLIED_S = 7.0
 FIGURES = frozenset({"figures"})
 FIGURES_BACK = timedelta(days=1)
 MOST_RUNS = 1_000
-"""How many runs, the latest planned ones, the figures of a set count."""
+"""How many runs the figures of a set count: the latest planned ones."""
 LARGEST_LIMIT_S = 86_400
 MOST_ALLOWED = 9_999
 
@@ -158,7 +158,7 @@ def _set_plan(ctx: Context, name: str, listed: Listed) -> tuple[SetPlan, Mapping
 
 
 def _forbidden(plan: Plan, token: str | None, allowed: int) -> SweephandError | None:
-    """Returns why a plan may not be applied: the token is stale, or it deletes too many jobs. allowed: deletes."""
+    """Returns why a plan may not be applied: a stale token, or too many deletes. allowed: how many deletes."""
     if plan.changes and token not in {None, plan.token}:
         reason = f"the set {plan.job_set} or the list has changed since this plan was made: look at the new plan"
         return PreconditionFailed(reason, code=PLAN_STALE)
@@ -388,7 +388,7 @@ def _set_body(each: JobSet) -> dict[str, Any]:
 def read(ctx: Context) -> Answer:
     """Returns the set with its jobs by key, and what others have changed since it was applied.
 
-    With `include=figures`, also how late and how long its latest runs were.
+    With `include=figures`, also returns how late and how long its latest runs were.
     """
     include, since = ctx.include(FIGURES), instant(ctx, "from", exact_instant)
     limit_s = number(ctx.query, "limitSeconds", 1, LARGEST_LIMIT_S)

@@ -146,7 +146,7 @@ def delete(ctx: Context) -> Answer:
 
 
 def run(ctx: Context) -> Answer:
-    """Starts a run. `runId` and `Location` name the new run, or with ifActive `drop` the active one."""
+    """Starts a run. `runId` and `Location` name the new run or, with ifActive `drop`, the active one."""
     schedule, if_active, kind, given = shapes.run(ctx.body())
     edit = run_edits.read(given, tasks=ctx.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()

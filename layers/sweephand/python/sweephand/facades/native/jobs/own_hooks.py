@@ -14,7 +14,7 @@ from sweephand.facades.native.members.stored_hooks import StoredHooks
 from sweephand.flow.job_parts import schedule_hooks as flow
 
 MOST_SECRETS = 100
-"""The most secrets in the hooks of one request, because each takes a call of KMS."""
+"""The most secrets in the hooks of one request, because each takes a call to KMS."""
 
 
 def there(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool = False) -> StoredHooks:

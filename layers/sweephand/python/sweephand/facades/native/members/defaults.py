@@ -45,7 +45,7 @@ def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members that differ from their defaults. Types count: 0 is not false."""
+    """Returns the members that differ from their defaults. Types matter: 0 is not false."""
     return {
         name: value
         for name, value in given.items()

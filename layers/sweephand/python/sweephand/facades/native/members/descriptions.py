@@ -497,7 +497,7 @@ _AS_IT_IS = frozenset({"properties", "enum", "const", "default", "example", "exa
 
 
 def _member(owner: str, name: str, schema: Any) -> Any:
-    """Adds the description of the name unless the schema has one, also next to a reference (JSON Schema 2020-12)."""
+    """Adds the description of the name unless the schema has one, even next to a reference (JSON Schema 2020-12)."""
     made = _described(owner, schema)
     if not isinstance(made, dict) or "description" in made:
         return made

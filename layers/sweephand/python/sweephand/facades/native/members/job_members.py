@@ -116,7 +116,7 @@ def _schedules(value: object, field: str, reading: Reading) -> tuple[ScheduleDra
 
 
 def job_state(job: Job, schedules: Sequence[Schedule]) -> JobState:
-    """Returns COMPLETED if all schedules are, FAULTED if one of them is; without schedules the owner's choice."""
+    """Returns COMPLETED if all schedules are, FAULTED if one of them is; without schedules, the owner's choice."""
     return state_of(active=job.active, paused=job.pause is not None, ended=ended_state(schedules))
 
 

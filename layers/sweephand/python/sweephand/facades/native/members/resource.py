@@ -1,6 +1,6 @@
 """Tables of a resource's members. Each line says how a member is read, stored, shown and described.
 
-Lines name only what differs from the usual: a member is read by the schema of its request, stored in the attribute of
+Lines name only what differs from the default: a member is read by the schema of its request, stored in the attribute of
 its name, shown as in the record, and its default is that of the draft.
 """
 
@@ -162,7 +162,7 @@ class Resource:
 
 
 NAMED = Member(PLAIN_NAME, lambda value, _field, _against: value)
-"""The name of a resource with a name in its path. `Resource.named` reads it."""
+"""The name of a resource whose path contains it. `Resource.named` reads it."""
 
 
 CHANGED: Mapping[str, Member] = {

@@ -1,4 +1,4 @@
-"""The members of a schedule: read from POST, PUT and PATCH, shown in answers. Its timing is the notations'."""
+"""The members of a schedule: read from POST, PUT and PATCH, shown in answers. The notations define its timing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load forecast: how many runs are planned for each quarter of an hour of the next day."""
+"""The load forecast: how many runs are planned for each quarter of an hour of the next 24 hours."""
 
 from __future__ import annotations
 

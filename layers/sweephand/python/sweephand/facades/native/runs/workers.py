@@ -1,4 +1,4 @@
-"""The native API for workers, which register their application, claim runs of its queue and report outcomes."""
+"""The native API for workers, which register their application, claim runs from its queue and report outcomes."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def health(ctx: Context) -> Answer:
     """Returns the version to everybody, without a read.
 
     At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues and the last audit. These
-    count over all tenants, so a tenant sees none.
+    cover all tenants, so a tenant sees none.
     """
     body: dict[str, object] = {"status": "ok", "version": __version__}
     if "authorization" not in ctx.request.headers:

@@ -38,7 +38,7 @@ def delete(ctx: Context) -> Answer:
 
 
 def take_lease(ctx: Context) -> Answer:
-    """Takes the lease of a consumer, or prolongs it."""
+    """Takes the lease of a consumer, or extends it."""
     name = ctx.plain("consumer", made_as="consumer")
     wrong = Mistakes()
     given = fields.members(ctx.body(), "", ("holder", "seconds"), wrong)
@@ -57,7 +57,7 @@ def release_lease(ctx: Context) -> Answer:
 
 
 def start(ctx: Context) -> Answer:
-    """Begins to send the held events. The consumer is LIVE once all of them were sent."""
+    """Begins to send the held events. The consumer is LIVE once all of them have been sent."""
     wrong = Mistakes()
     given = fields.members(ctx.body(), "", ("holder",), wrong)
     holder = wrong.of(_holder, given)

@@ -49,7 +49,7 @@ OVERLAP = whole(
 
 
 def create(ctx: Context) -> Answer:
-    """Creates a credential for the caller's tenant, for the tenant that a provider names, or for provider level."""
+    """Creates a credential for the caller's tenant, for the tenant that a provider names, or at provider level."""
     owner = ctx.owner()
     name, scopes = _draft(ctx.body(), provider=owner is None)
     once = ctx.once()
@@ -98,7 +98,7 @@ def delete(ctx: Context) -> Answer:
 
 
 def _credential(ctx: Context) -> tuple[str | None, str]:
-    """Returns the owner and the id of the credential in the path. Raises NotFound for a credential of others."""
+    """Returns the owner and the id of the credential in the path. Raises NotFound for others' credentials."""
     parts = client_id_parts(ctx.parameters["credential"])
     if parts is None or parts[0] != ctx.owner():
         raise NotFound("no such credential")

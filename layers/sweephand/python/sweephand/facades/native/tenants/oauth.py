@@ -31,7 +31,7 @@ class _Refused(Exception):
 
 
 def token(ctx: Context) -> Answer:
-    """Issues a token for OAuth 2.0 client credentials (RFC 6749, 4.4), by Basic or in the form.
+    """Issues a token for OAuth 2.0 client credentials (RFC 6749, 4.4), sent with Basic or in the form.
 
     All members except client_id and client_secret may be in the query, where SAP's clients send them.
     """
