@@ -370,7 +370,7 @@ class Doorkeeper:
             try:
                 self._foreign = foreign_tokens(self._world)
             except ValueError as wrong:
-                # The template refuses such parameters. If they occur anyway, own credentials still work.
+                # The template refuses such parameters. If they occur anyway, the stack's own credentials still work.
                 self._world.journal.error("the parameters Oidc* cannot be read", reason=str(wrong))
                 raise Unauthenticated from wrong
         return self._foreign.identify(token, now)

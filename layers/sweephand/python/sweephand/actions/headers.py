@@ -50,7 +50,7 @@ def secret_field(name: str) -> str:
 def parse(value: object, field: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
     """Reads headers in the caller's order and spelling.
 
-    Returns the headers with secret values masked, and the secret values by secret_field.
+    Returns the headers with secret values masked, and the secret values by secret_field. Raises InvalidRequest.
     """
     value = read.an_object(value, field, secret=True)
     if len(value) > MAX_HEADERS:

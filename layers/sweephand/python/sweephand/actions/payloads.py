@@ -34,7 +34,7 @@ class BadPayloadError(Exception):
 
 
 def parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | None]:
-    """Returns the path of the member that contains the payload, and the payload."""
+    """Returns the path of the member that contains the payload, and the payload. Raises InvalidRequest."""
     if "body" not in given:
         path = below(field, "payload")
         return path, json_payload(given["payload"], path) if "payload" in given else None

@@ -104,7 +104,10 @@ def _deleted(what: str) -> str:
 
 
 def earlier_answer(refused: Refused, once: Once) -> str:
-    """Returns the id that the earlier request created. Raises InvalidRequest(KEY_REUSED) if its body was different."""
+    """Returns the id that the earlier request created.
+
+    Raises InvalidRequest(KEY_REUSED) if its body was different, and Conflict if it is still in progress.
+    """
     item = refused.read(IdempotencyItem)
     if item is None:
         raise Conflict("an earlier request with this Idempotency-Key is still in progress: try again in a moment")

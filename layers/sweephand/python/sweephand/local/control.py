@@ -44,7 +44,7 @@ class Running:
 
 
 def attach(settings: Settings, clock: Clock) -> Running | None:
-    """Returns the stack that runs in the folder, once it is ready; None if there is none."""
+    """Returns the stack that runs in the folder, once it is ready; None if there is none. Raises EmulatorFailed."""
     end = clock.monotonic() + COMES_UP_WITHIN_S
     while held(settings.folder):
         stack = stack_file.read(settings.folder) if holder(settings.folder) is not None else None
@@ -135,7 +135,7 @@ def _follow_start(report: int, say: Callable[[str], None], settings: Settings) -
 
 
 def stop(settings: Settings, clock: Clock) -> None:
-    """Stops the stack of the folder; its state is saved. Raises NotRunning if there is none."""
+    """Stops the stack of the folder; its state is saved. Raises NotRunning, or EmulatorFailed if it does not stop."""
     if not held(settings.folder):
         raise NotRunning(f"No stack runs in {settings.folder.root}.")
     process = holder(settings.folder)

@@ -78,9 +78,9 @@ class StateFolder:
         return f"rm -rf {shlex.quote(str(self.root))}"
 
     def check(self, data_shape: str) -> None:
-        """Raises ForeignState if the state was written by another emulator or with other keys.
+        """Raises ForeignState if the state is of another format or emulator, or was written for other keys or shards.
 
-        data_shape: the parts of the template that must fit the stored data (template.data_shape).
+        data_shape: a hash of the parts of the template that must fit the stored data (template.data_shape).
         """
         kept = read_json(self.manifest_file)
         if kept is None:

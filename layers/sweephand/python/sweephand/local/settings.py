@@ -24,7 +24,7 @@ TARGET_ROLE = "arn:aws:iam::000000000000:role/sweephand-targets"
 TASK_CLUSTER, TASK_FAMILY = "sweephand-tasks", "sweephand-task"
 TASK_DEFINITIONS = f"arn:aws:ecs:us-east-1:000000000000:task-definition/{TASK_FAMILY}:*"
 """The tasks that jobs may run on the embedded AWS, once the user has registered them there."""
-# Used only between the background process and its starter, when two were started at once and the other one was first.
+# Used only between the background process and its starter, if two were started at once and the other was first.
 ALREADY_RUNNING = 9
 
 

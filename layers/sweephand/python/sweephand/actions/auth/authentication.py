@@ -86,7 +86,7 @@ NONE, STACK = Authentication(), Authentication("sweephand")
 
 
 def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authentication, dict[str, str]]:
-    """Reads the authentication. Returns it with the given secrets by their field within the action."""
+    """Reads the authentication; returns it with the given secrets by their field. Raises InvalidRequest."""
     if value is None:
         return NONE, {}
     value = read.an_object(value, field, secret=True)

@@ -53,7 +53,7 @@ def parse(value: Mapping[str, Any], field: str) -> tuple[dict[str, Any], str | N
     """Returns the members that may be shown, and the PEM: key without a password, certificate, chain.
 
     Returns no members and None for the PEM if the stored certificate is meant. `certificate` is part of responses and
-    is ignored.
+    is ignored. Raises InvalidRequest.
     """
     given = read.members(value, field, ("type", *GIVEN))
     brought = [name for name in ("pfx", "pem") if given.get(name, MASK) != MASK]

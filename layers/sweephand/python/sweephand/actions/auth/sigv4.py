@@ -47,7 +47,8 @@ def _encoded(text: str, kept: str = "") -> str:
 def authenticate(how: Authentication, sending: Sending, call: Call, outbound: Outbound) -> RequestAuth:
     """Signs method, address, headers and body as they will be sent. botocore uses the machine's clock for the time.
 
-    Raises InvalidRequest for a role that the stack no longer allows, NotAuthenticated for one that STS refuses.
+    Raises InvalidRequest for a role that the stack no longer allows, NotAuthenticated for one that STS refuses, and
+    CallFailed in a function that may not assume roles.
     """
     role = check_role(how.members["roleArn"], outbound.settings.aws)
     if outbound.roles is None:

@@ -102,7 +102,7 @@ class Parameter:
 
     @property
     def option(self) -> str:
-        """The name of the option. For a list the name is singular, because the option is repeated."""
+        """The name of the option. For a list, the name is singular, because the option is repeated."""
         word = self.name.strip("_").replace("i_calendar", "icalendar").replace("_", "-")
         return f"--{word.removesuffix('s') if self.is_list else word}"
 

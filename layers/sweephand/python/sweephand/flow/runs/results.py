@@ -148,7 +148,7 @@ def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
 def end_from_outside(world: World, wanted: Run, now: datetime, follow_up: FollowUp | None = None) -> Run:
     """Writes the end [not ended] with its wake, and sends the pointer. Returns the row as it is now.
 
-    Raises Conflict if the job that should run again was deleted.
+    Raises Conflict if the job that should run again was deleted, NotFound if the run no longer exists.
     """
     job = jobs.read_job(world.table, wanted.tenant, wanted.job_id)
     follows: Run | None = None

@@ -44,7 +44,8 @@ def create_credential(
     """Creates a credential with these scopes; by default, with all that `by` holds on the credential's level.
 
     by: the caller; None for the service, which holds all scopes. Raises NotFound for an unknown tenant, Forbidden for a
-    scope that `by` does not hold, Conflict for one that the provider withholds from the tenant.
+    scope that `by` does not hold, Conflict for one that the provider withholds from the tenant, and Unavailable if no
+    free id was found.
     """
     granted = _granted(scopes, tenant, by, _withheld(world, tenant))
     now = world.clock.now()

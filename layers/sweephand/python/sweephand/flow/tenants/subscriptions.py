@@ -30,7 +30,8 @@ GOING_ON = frozenset({OperationState.RUNNING, OperationState.PAUSED})
 def subscribe(world: World, name: str, application: str, actor: str | None = None) -> Subscription:
     """Subscribes a tenant; creates it if it does not exist. May be repeated.
 
-    Raises Conflict while the tenant is being deleted. It can be created again once nothing of it is left.
+    Raises QuotaExceeded for too many applications, and Conflict while the tenant is being deleted. The tenant can be
+    created again once nothing of it is left.
     """
     before = tenants.read_tenant(world.table, name)
     if before is None:

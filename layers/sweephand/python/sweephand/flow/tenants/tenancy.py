@@ -354,7 +354,11 @@ def change_collection(
     actor: str | None = None,
     places: Places | None = None,
 ) -> Collection:
-    """Changes a collection. actor: the caller's client id; None for the service. places: limits those of its kind."""
+    """Changes a collection. actor: the caller's client id; None for the service. places: limits those of its kind.
+
+    Raises NotFound, PreconditionFailed, QuotaExceeded if it has no place, InvalidRequest for an unknown flow key, and
+    Conflict while it is being deleted.
+    """
     before = find_collection(world, tenant, name)
     require_revision(if_match, before.revision, "the collection is at revision")
     if before.state is CollectionState.DELETING:

@@ -43,7 +43,7 @@ class Member:
 
 
 def answered(shown: Schema, show: Show | str = "") -> Member:
-    """Returns a member that only answers have. show: also the path of an attribute of the record."""
+    """Returns a member that only answers have. show: see Member, or the path of an attribute of the record."""
     return Member(shown=shown, attribute=show) if isinstance(show, str) else Member(shown=shown, show=show)
 
 

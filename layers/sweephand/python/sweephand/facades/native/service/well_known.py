@@ -12,7 +12,7 @@ KEPT = {"Cache-Control": "public, max-age=3600"}
 
 
 def read_keys(ctx: Context) -> Answer:
-    """Returns the public keys (RFC 7517)."""
+    """Returns the public keys (RFC 7517). Raises NotFound if the stack has no identity."""
     identity = ctx.world.outbound.identity
     if identity is None:
         raise NotFound("this stack has no identity of its own (parameter OutboundIdentity)")
