@@ -109,7 +109,7 @@ def sap_status(state: State) -> tuple[str, str] | None:
 
 
 def run_body(run: Run) -> dict[str, Any]:
-    """Returns a line of the run log. The run must have a status there."""
+    """Returns a line of the run log. The run must have a status in SAP's API."""
     status = sap_status(run.state)
     assert status is not None
     return {

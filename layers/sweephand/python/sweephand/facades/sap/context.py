@@ -33,16 +33,16 @@ class Context(RequestContext):
 
     @property
     def own(self) -> str:
-        """The caller's name space. Jobs of provider level have a name space of their own."""
+        """The caller's namespace. Jobs of provider level have a namespace of their own."""
         return self.caller.tenant or PROVIDER
 
     @property
     def target_tenant(self) -> str:
-        """The name space of the request: the caller's own, or the tenant that a caller of provider level names."""
+        """The namespace of the request: the caller's own, or the tenant that a caller of provider level names."""
         return self.named_tenant() or self.own
 
     def existing_tenant(self, *, stays: bool = True) -> str:
-        """Returns the name space of the request. A named tenant must exist.
+        """Returns the namespace of the request. A named tenant must exist.
 
         stays: True for writes, which a tenant in deletion refuses. Raises NotFound, and Conflict for such a tenant.
         """

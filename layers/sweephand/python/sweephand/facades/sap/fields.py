@@ -148,7 +148,7 @@ def _name(value: object) -> str:
 
 
 def _resource_id(given: Mapping[str, Any], before: Job | None) -> str | None:
-    """Reads resourceId, which SAP does not have. An import marks its jobs with it, to find them by the native API."""
+    """Reads resourceId, which SAP does not have. An import marks its jobs with it, to find them later."""
     value = given.get("resourceId", before.resource_id if before else None)
     return None if value is None else fields.text(value, "resourceId", 1, 256)
 

@@ -49,7 +49,7 @@ def single_goes_at(schedule: Schedule) -> datetime | None:
 
 
 def over_goes_at(schedule: Schedule, retention: Retention, job: Job) -> datetime | None:
-    """Returns when a schedule that is over is deleted alone; None if it is not. With `endedJobDays`, its job is."""
+    """Returns when a schedule that is over is deleted alone; None if it is not: with `endedJobDays`, its job is."""
     if retention.ended_job_days or not concerns(job, schedule):
         return None
     return single_goes_at(schedule)

@@ -32,7 +32,7 @@ from sweephand.store.views.runs import ALWAYS, Passed, RunMark, Span
 
 ATTENTION_DAYS = 15
 OLDEST = timedelta(days=400)
-"""The most days of the index that a list reads. By default, no run is retained for longer than a year."""
+"""How far back a list reads the index: by default, and at most. Older runs are listed only by job or schedule."""
 MOST_JOBS = 1_000
 """The most jobs whose runs one list merges: at most some 1,000 read units per page."""
 ROWS_AT_ONCE = 100

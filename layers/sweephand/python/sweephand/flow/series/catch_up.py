@@ -256,7 +256,7 @@ def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], n
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:
     """Sends one minute of a catch-up row, evenly spaced. Then advances the cursor, or deletes a finished row.
 
-    Returns how many were sent; 0 if any of them was not. Then the next visit sends all of them again.
+    Returns how many were sent. If any of them was not, returns 0, and the next visit sends all of them again.
     """
     catch_up = CatchUp.read(sweep.packed)
     rule = load(catch_up.packed).rule

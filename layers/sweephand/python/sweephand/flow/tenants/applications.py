@@ -62,7 +62,7 @@ def _attributes(world: World) -> dict[str, str]:
 
 
 def _tags(world: World, registered: Application) -> dict[str, str]:
-    """Returns the queue's tags, because its name is a hash."""
+    """Returns the queue's tags, which identify it because its name is a hash."""
     tags = {"stack": world.settings.stack_name, "tenant": registered.tenant, "application": registered.name}
     return {f"sweephand:{name}": value for name, value in tags.items()} | (
         {"sweephand:version": registered.version} if registered.version else {}

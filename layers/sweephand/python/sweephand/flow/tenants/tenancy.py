@@ -156,7 +156,7 @@ def _refused(world: World, who: Caller, tenant: str, kept_s: float) -> Forbidden
     terms = world.terms.of(tenant, DEFAULT_COLLECTION, kept_s=kept_s)
     if not terms.tenant_active:
         return Forbidden("the tenant is disabled: only its provider can enable it", code="TENANT_DISABLED")
-    if tenant == caller.PROVIDER:  # by the token of a run: the provider's own name space is not a tenant
+    if tenant == caller.PROVIDER:  # by the token of a run: the provider's own namespace is not a tenant
         return None
     earlier = who.since is not None and terms.tenant_since is not None and who.since + SKEW < terms.tenant_since
     return Unauthenticated() if terms.tenant_since is None or earlier else None
@@ -208,7 +208,7 @@ def being_purged(tenant: Tenant) -> Conflict:
 
 
 def stays_ops(world: World, tenant: str | None) -> list[Op]:
-    """Returns the guard of a transaction that adds to a tenant; none for the provider's own name space."""
+    """Returns the guard of a transaction that adds to a tenant; none for the provider's own namespace."""
     return [] if tenant in {None, caller.PROVIDER} else [tenants.stays_op(world.table, str(tenant))]
 
 

@@ -50,9 +50,9 @@ def preview_schedule(ctx: Context) -> Answer:
 
     collection: its defaults, such as the time zone, and its quotas apply.
 
-    dropped: wall times up to the last instant that a gap of the clock leaves out (dstGap skip), 100 at most. leftOut:
-    the same for calendars. gaps and warnings look a year ahead. explain: an instant to be explained; wall time in the
-    schedule's zone without offset.
+    dropped: wall times, up to the last shown instant, that a gap of the clock leaves out (dstGap skip), 100 at most.
+    leftOut: the same for calendars. gaps and warnings look a year ahead. explain: an instant to be explained; without
+    an offset, it is wall time in the schedule's zone.
     """
     with limited():
         return _preview(ctx)

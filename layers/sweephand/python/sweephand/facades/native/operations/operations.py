@@ -163,7 +163,7 @@ def may_see(ctx: Context, operation: Operation) -> bool:
 
 
 def _whose(ctx: Context) -> str | None:
-    """Returns the tenant; None, the provider's own name space, without Sweephand-Tenant. Raises Forbidden."""
+    """Returns the tenant; None, the provider's own namespace, without Sweephand-Tenant. Raises Forbidden."""
     owner = ctx.owner()
     if owner is None:
         ctx.require(PROVIDER)

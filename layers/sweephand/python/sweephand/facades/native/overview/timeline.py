@@ -48,7 +48,7 @@ MOST_MARKS_OF_LANE = 50
 MOST_MARKS, MOST_PASSED = 1_000, 5_000
 """How many runs an answer reads, and how many entries of the index it examines."""
 MOST_NEW, MOST_AGAIN = 100, 500
-"""How many marks an answer about changes has, and one that reads the whole day again."""
+"""The most marks in an answer about changes, and in one that reads the whole day again."""
 MOST_KNOWN = 5_000
 """How many jobs' revisions an answer about changes compares."""
 DAY, LONGEST = timedelta(days=1), timedelta(days=14)
