@@ -1,4 +1,4 @@
-"""The executor: takes each pointer through gate, claim, act, settle and effects. Runs are settled only here.
+"""The executor: takes each pointer through gate, claim, act, settle and effects. Workers use the same steps.
 
 A message is acknowledged only if its run has ended with all effects, or if another message or a wake row replaces it.
 """
@@ -271,7 +271,7 @@ def _begin(
 ) -> Verdict | Run | None:
     """Hands a claimed attempt to `work`, unless its flow key stops it. mine: as the claim left the row.
 
-    A claim may be refused because this executor made it before and lost the answer.
+    A claim may be refused because this executor has already made it and lost the answer.
     """
     assert context.job is not None
     if isinstance(claimed, Refused):

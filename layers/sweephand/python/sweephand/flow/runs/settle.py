@@ -159,7 +159,7 @@ def _write(
 
 
 def _is_mine(there: Run, wanted: Run) -> bool:
-    """Returns whether this executor made the refused write before: the row is as wanted, and the answer was lost."""
+    """Returns whether this executor already made the refused write: the row is as wanted, and the answer was lost."""
     return (there.state, there.attempt, there.started_at, there.finished_at) == (
         wanted.state,
         wanted.attempt,
