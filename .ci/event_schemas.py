@@ -385,7 +385,7 @@ def schema(kind: EventType) -> Schema:
         "properties": {
             "source": {"const": SOURCE},
             "detail-type": {"const": kind.value},
-            # Not closed, so that members that are added later are valid, too.
+            # Not closed, so that members that are added later are also valid.
             "detail": {**answer({**of_all(kind), **members_of(kind)}), "additionalProperties": True},
         },
         "required": ["source", "detail-type", "detail"],

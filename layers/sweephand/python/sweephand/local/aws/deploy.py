@@ -94,7 +94,7 @@ def deploy(aws: Aws, clock: Clock, *, path: Path, stack_name: str, parameters: M
     ).hexdigest()
     try:
         if _deployed(aws, stack_name) != fingerprint:
-            # A template in a request may have 51,200 bytes, in an object 1 MB; `sam deploy` also uploads it.
+            # A template may have 51,200 bytes in a request, and 1 MB in an object; `sam deploy` also uploads it.
             key = f"{fingerprint[:32]}.json"
             _upload(aws, {**objects, key: json.dumps(packed, default=str).encode()})
             url = f"{aws.endpoint_url}/{BUCKET}/{key}"
