@@ -27,7 +27,7 @@ OPTIONS = {"allow_deletes": "--allow-deletes"}
 MEMBERS = frozenset({"set", "jobs"})
 SIGNS = {"created": "+", "updated": "~", "repaired": "!", "deleted": "-"}
 TO_DO, MADE = ("create", "change", "repair", "delete"), ("created", "changed", "repaired", "deleted")
-"""The verbs for the lists of SIGNS, in a plan and after it was applied."""
+"""The verbs for the lists of SIGNS, in a plan and after it has been applied."""
 _VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\}|(\{[^}]{0,40}\}?))")
 
 

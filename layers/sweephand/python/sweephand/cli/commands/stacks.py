@@ -1,7 +1,7 @@
 """The stack and the credential of a command, from its options, the environment or a profile, in this order.
 
-Both parts of a credential come from the same place. If it is wrong, no other is tried. A profile is an entry in a JSON
-file that only its owner may read; `sweephand login` writes it.
+Both parts of a credential come from the same place. If the credential is wrong, no other is tried. A profile is an
+entry in a JSON file that only its owner may read; `sweephand login` writes it.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ class Copying:
         return found
 
     def _is_there(self, tenant: str) -> bool:
-        """Returns False if the tenant does not exist. Returns True if it may not be read: the first write will show."""
+        """Returns False if the tenant does not exist, True if reading it is forbidden: the first write will tell."""
         try:
             self.target.call("GET", f"/v1/tenants/{quote(tenant, safe='')}")
         except Failed as failed:

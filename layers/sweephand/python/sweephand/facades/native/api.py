@@ -30,7 +30,7 @@ SMALLER_PAGE = 4
 CONSOLE_WITH_SLASH = ("console", "")
 
 READS = frozenset({"GET", "HEAD"})
-"""Answers of requests that create something: repeating them creates it twice. All others may be repeated."""
+"""The methods that change nothing."""
 
 
 class NativeApi(Api):
@@ -47,7 +47,7 @@ class NativeApi(Api):
     def operate(self, visit: Visit) -> Answer:
         """Answers the request, or refuses a tenant that is over its limit of requests a minute.
 
-        The provider has no limit. Results of runs have none either, because runs are already limited.
+        The provider has no limit. Requests with the token of a run have none either, because runs are already limited.
         """
         tenant = visit.caller.tenant if visit.caller is not None else None
         if self.world.settings.client_rate_most and tenant is not None and not visit.by_run_token:

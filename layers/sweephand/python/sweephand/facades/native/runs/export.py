@@ -24,7 +24,7 @@ from sweephand.flow.tenants import tenancy
 from sweephand.ids import is_uuid
 
 PAGE = 1_000
-"""Runs."""
+"""The runs of a page."""
 FORMATS = frozenset(Format)
 CHOICES: Mapping[str, frozenset[str]] = {"format": FORMATS, "state": STATES, "kind": KINDS}
 TEXTS = {"collection": 128, "tag": 128, "resourceId": 256}
