@@ -63,7 +63,7 @@ def _run(*command: str, timeout_s: float | None = None) -> subprocess.CompletedP
 
 
 def _imports() -> Mapping[str, set[str]]:
-    """Returns the modules that import each module. Leaves out tests that need a stack or several minutes."""
+    """Returns the modules that import each module."""
     sys.path[:0] = [str(ROOT), str(ROOT / PACKAGE)]
     import grimp  # noqa: PLC0415 - only where something has changed
 
@@ -72,7 +72,10 @@ def _imports() -> Mapping[str, set[str]]:
 
 
 def nearest(changed: Iterable[str], importers: Mapping[str, set[str]]) -> list[str]:
-    """Returns the test files that import the changed files, directly or not, nearest first."""
+    """Returns the test files that import the changed files, directly or not, nearest first.
+
+    Leaves out tests that need a stack or several minutes.
+    """
     reached = dict.fromkeys(_module(name) for name in changed)
     edge = list(reached)
     while edge:

@@ -82,11 +82,11 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
 
 
 WIDTH = 110
-IF_MATCH = "Changes it only while this is its revision."
+IF_MATCH = "Changes it only if this is still its revision."
 REPEATED = "A repetition with the same key within 24 hours has no further effect."
 OF_PAGES = {
     "page_size": "How many entries one request reads.",
-    "max_items": "How many entries to return at most; by default all.",
+    "max_items": "The most entries to return; all by default.",
     "cursor": "The `cursor` of a page, to continue after it.",
 }
 MOST_CHOICES = 16
