@@ -71,7 +71,7 @@ class AsyncCollections:
 
         Args:
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return AsyncPages(
@@ -121,7 +121,7 @@ class AsyncCollections:
             redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
                 SNS topics.
             flow_key: The flow key for jobs of the collection that name none.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Collection(
             await self._caller.json(
@@ -172,7 +172,7 @@ class AsyncCollections:
             redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
                 SNS topics.
             flow_key: The flow key for jobs of the collection that name none.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Collection(
             await self._caller.json(
@@ -200,7 +200,7 @@ class AsyncCollections:
 
         Args:
             collection: The name of the collection.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         await self._caller.json(
             Request("DELETE", f"/v1/collections/{part(collection)}", if_match=if_match, acting=True)
@@ -211,7 +211,7 @@ class AsyncCollections:
 
         Args:
             collection: The name of the collection.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Collection(
             await self._caller.json(
@@ -224,7 +224,7 @@ class AsyncCollections:
 
         Args:
             collection: The name of the collection.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Collection(
             await self._caller.json(

@@ -132,7 +132,7 @@ class AsyncJobs:
             include: Optional parts of the answer, separated by commas. Values: `lastRuns`, `schedules`,
                 `total`.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return AsyncPages(
@@ -215,7 +215,7 @@ class AsyncJobs:
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
             schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
                 are deleted.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             await self._caller.json(
@@ -280,7 +280,7 @@ class AsyncJobs:
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
             schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
                 are deleted.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             await self._caller.json(
@@ -313,7 +313,7 @@ class AsyncJobs:
 
         Args:
             job: The id of the job.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         await self._caller.json(Request("DELETE", f"/v1/jobs/{part(job, 'jobId')}", if_match=if_match, acting=True))
 
@@ -424,7 +424,7 @@ class AsyncJobs:
             job: The id of the job.
             note: A note that says why.
             until: The job resumes at this instant. RFC 3339; without an offset it is in UTC.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             await self._caller.json(
@@ -443,7 +443,7 @@ class AsyncJobs:
 
         Args:
             job: The id of the job.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             await self._caller.json(
@@ -456,7 +456,7 @@ class AsyncJobs:
 
         Args:
             job: The id of the job.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             await self._caller.json(
@@ -469,7 +469,7 @@ class AsyncJobs:
 
         Args:
             job: The id of the job.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             await self._caller.json(
@@ -707,7 +707,7 @@ class AsyncJobs:
             from_: The start (inclusive); by default now. RFC 3339; without an offset it is in UTC.
             until: The end (inclusive). RFC 3339; without an offset it is in UTC.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return AsyncPages(
@@ -739,7 +739,7 @@ class AsyncJobs:
             job: The id of the job.
             include: Optional parts of the answer, separated by commas. Values: `before`.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return AsyncPages(

@@ -27,7 +27,7 @@ class AsyncOperations(AsyncWaiting):
             kind: Only entries of this kind. Values: `redrive`, `delete_jobs`, `switch_jobs`,
                 `delete_collection`, `purge_tenant`, `export_runs`.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return AsyncPages(

@@ -48,7 +48,7 @@ class AsyncOverview:
             search: Only resources with this text in their name, in upper or lower case.
             job_ids: Only these jobs. Not with other filters.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return AsyncPages(

@@ -86,7 +86,7 @@ class AsyncSchedules:
             jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
                 changes.
             calendars: The calendars whose times the schedule excludes, or is limited to.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
         """
         return models.Schedule(
@@ -136,7 +136,7 @@ class AsyncSchedules:
         Args:
             job: The id of the job.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return AsyncPages(
@@ -232,7 +232,7 @@ class AsyncSchedules:
             jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
                 changes.
             calendars: The calendars whose times the schedule excludes, or is limited to.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Schedule(
             await self._caller.json(
@@ -343,7 +343,7 @@ class AsyncSchedules:
             jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
                 changes.
             calendars: The calendars of the schedule. An occurrence runs if all of them allow it.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Schedule(
             await self._caller.json(
@@ -389,7 +389,7 @@ class AsyncSchedules:
         Args:
             job: The id of the job.
             schedule: The id of the schedule.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         await self._caller.json(
             Request(
@@ -406,7 +406,7 @@ class AsyncSchedules:
         Args:
             job: The id of the job.
             schedule: The id of the schedule.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Schedule(
             await self._caller.json(
@@ -425,7 +425,7 @@ class AsyncSchedules:
         Args:
             job: The id of the job.
             schedule: The id of the schedule.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Schedule(
             await self._caller.json(

@@ -70,7 +70,7 @@ class Calendars:
 
         Args:
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(
@@ -116,7 +116,7 @@ class Calendars:
                 than `from`.
             i_calendar: A calendar as RFC 5545 defines it. Its events are added to the other members; the text
                 itself is not stored.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Calendar(
             self._caller.json(
@@ -143,7 +143,7 @@ class Calendars:
 
         Args:
             calendar: The name of the calendar.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         self._caller.json(Request("DELETE", f"/v1/calendars/{part(calendar)}", if_match=if_match, acting=True))
 
@@ -155,7 +155,7 @@ class Calendars:
         Args:
             calendar: The name of the calendar.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(

@@ -71,7 +71,7 @@ class Collections:
 
         Args:
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(
@@ -119,7 +119,7 @@ class Collections:
             redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
                 SNS topics.
             flow_key: The flow key for jobs of the collection that name none.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Collection(
             self._caller.json(
@@ -170,7 +170,7 @@ class Collections:
             redirects: Maps Azure queues and topics (`account/queue`, `namespace/entity`) to SQS queues and
                 SNS topics.
             flow_key: The flow key for jobs of the collection that name none.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Collection(
             self._caller.json(
@@ -198,7 +198,7 @@ class Collections:
 
         Args:
             collection: The name of the collection.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         self._caller.json(Request("DELETE", f"/v1/collections/{part(collection)}", if_match=if_match, acting=True))
 
@@ -207,7 +207,7 @@ class Collections:
 
         Args:
             collection: The name of the collection.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Collection(
             self._caller.json(
@@ -220,7 +220,7 @@ class Collections:
 
         Args:
             collection: The name of the collection.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Collection(
             self._caller.json(

@@ -44,7 +44,7 @@ class Errors:
                 in UTC.
             state: Only resources in this state. Values: `OPEN`, `ARCHIVED`, `RESOLVED`.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(
@@ -85,7 +85,7 @@ class Errors:
         Args:
             error: The id of the group of errors.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(

@@ -60,7 +60,7 @@ class FlowKeys:
 
         Args:
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(
@@ -100,7 +100,7 @@ class FlowKeys:
             rate: How many calls may begin in a period. They are evenly spaced.
             parallelism: How many calls may be open at once. A run that waits for its result counts.
             circuit: The circuit breaker, which stops calls after consecutive failures.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.FlowKey(
             self._caller.json(
@@ -140,7 +140,7 @@ class FlowKeys:
             rate: How many calls may begin in a period.
             parallelism: How many calls may be open at once. A run that waits for its result counts.
             circuit: The circuit breaker, which stops calls after consecutive failures.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.FlowKey(
             self._caller.json(
@@ -165,7 +165,7 @@ class FlowKeys:
 
         Args:
             flow_key: The name of the flow key.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         self._caller.json(Request("DELETE", f"/v1/flow-keys/{part(flow_key)}", if_match=if_match, acting=True))
 
@@ -177,7 +177,7 @@ class FlowKeys:
         Args:
             flow_key: The name of the flow key.
             note: A note that says why.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.FlowKey(
             self._caller.json(
@@ -192,7 +192,7 @@ class FlowKeys:
 
         Args:
             flow_key: The name of the flow key.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.FlowKey(
             self._caller.json(Request("POST", f"/v1/flow-keys/{part(flow_key)}/resume", if_match=if_match, acting=True))

@@ -132,7 +132,7 @@ class Jobs:
             include: Optional parts of the answer, separated by commas. Values: `lastRuns`, `schedules`,
                 `total`.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(
@@ -213,7 +213,7 @@ class Jobs:
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
             schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
                 are deleted.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             self._caller.json(
@@ -278,7 +278,7 @@ class Jobs:
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
             schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
                 are deleted.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             self._caller.json(
@@ -311,7 +311,7 @@ class Jobs:
 
         Args:
             job: The id of the job.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         self._caller.json(Request("DELETE", f"/v1/jobs/{part(job, 'jobId')}", if_match=if_match, acting=True))
 
@@ -422,7 +422,7 @@ class Jobs:
             job: The id of the job.
             note: A note that says why.
             until: The job resumes at this instant. RFC 3339; without an offset it is in UTC.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             self._caller.json(
@@ -441,7 +441,7 @@ class Jobs:
 
         Args:
             job: The id of the job.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             self._caller.json(Request("POST", f"/v1/jobs/{part(job, 'jobId')}/resume", if_match=if_match, acting=True))
@@ -452,7 +452,7 @@ class Jobs:
 
         Args:
             job: The id of the job.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             self._caller.json(
@@ -465,7 +465,7 @@ class Jobs:
 
         Args:
             job: The id of the job.
-            if_match: Changes it only while this is its revision.
+            if_match: Changes it only if this is still its revision.
         """
         return models.Job(
             self._caller.json(
@@ -701,7 +701,7 @@ class Jobs:
             from_: The start (inclusive); by default now. RFC 3339; without an offset it is in UTC.
             until: The end (inclusive). RFC 3339; without an offset it is in UTC.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(
@@ -733,7 +733,7 @@ class Jobs:
             job: The id of the job.
             include: Optional parts of the answer, separated by commas. Values: `before`.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(

@@ -49,7 +49,7 @@ class Runs:
             kind: Only entries of this kind. Values: `scheduled`, `manual`, `error_action`, `backfill`,
                 `on_success`, `on_failure`, `on_missed`, `test`.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(

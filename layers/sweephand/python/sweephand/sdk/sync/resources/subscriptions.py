@@ -22,7 +22,7 @@ class Subscriptions:
         Args:
             tenant: The name of the tenant.
             page_size: How many entries one request reads.
-            max_items: How many entries to return at most; by default all.
+            max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
         """
         return Pages(
