@@ -1,6 +1,6 @@
-"""Alerts after three failures in a row: takes the calls of `onFailure` hooks and passes on one in three.
+"""Alerts after three failures in a row: receives the calls of `onFailure` hooks and passes on only the third.
 
-python examples/alerts/alerts.py 9000      posts to SLACK_URL if it is set, else prints the message
+python examples/alerts/alerts.py 9000      prints each alert, and posts it to SLACK_URL if that is set
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def failures_in_a_row(job: str, run_id: str) -> int:
 
 
 def alert(text: str) -> None:
-    """Sends one message to Slack. Teams, PagerDuty and others take a JSON body in the same way."""
+    """Prints a message, and posts it to Slack if SLACK_URL is set. Teams, PagerDuty and others take JSON too."""
     print(text, flush=True)
     if url := os.environ.get("SLACK_URL"):
         urlopen(Request(url, json.dumps({"text": text}).encode(), {"Content-Type": "application/json"}), timeout=10)
 
 
 class Hooks(BaseHTTPRequestHandler):
-    """Receives the end of each failed run. Its members are those of the event `run.failed`."""
+    """The receiver of the hooks' calls. The members of each body are those of the event `run.failed`."""
 
     def do_POST(self) -> None:
         end = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

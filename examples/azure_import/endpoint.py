@@ -1,4 +1,4 @@
-"""A target of jobs that were Azure's: prints each call, and answers 200.
+"""A target for jobs that came from Azure: prints each call, and answers 200.
 
 python3 examples/azure_import/endpoint.py [--port 9000]      standard library only; Ctrl-C ends it
 """

@@ -54,7 +54,7 @@ def report_of(customer: str) -> Job | None:
 
 
 def timing(form: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the cron expression for a time on Monday to Friday, and its zone."""
+    """Returns the cron expression for a time from Monday to Friday, and its zone."""
     hour, minute = form["time"].split(":")
     return f"{int(minute)} {int(hour)} * * 1-5", form["zone"]
 

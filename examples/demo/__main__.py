@@ -25,12 +25,12 @@ from sweephand.sources import Clock, SystemClock
 
 STEP_S = 0.2
 LATE_S = 60.0
-"""How long a report waits for occurrences that are missing, before it calls them lost."""
+"""How long a report waits for occurrences that are missing, before it counts them as lost."""
 OWN_PORT = 9000
 
 
 def where(stack: StackFile, place: Settings, documentation: str) -> str:
-    """Returns the first information for the user: all addresses, and a command that creates a job."""
+    """Returns the first text for the user: all addresses, and a command that creates a job."""
     credential = stack.tenants[jobs.TENANT]
     body = (
         f'{{"name": "mine", "schedules": [{{"every": "PT5S"}}], '
@@ -87,7 +87,7 @@ class Demo:
     def follow(self, seconds: float | None) -> None:
         """Shows runs that finish, for a number of seconds or until interrupted. Raises Refused, Unreachable.
 
-        After these seconds it waits for occurrences that are missing, at most a minute: a busy machine is late.
+        After this time, it waits for missing occurrences for up to a minute, because a busy machine is late.
         """
         end = None if seconds is None else self._clock.monotonic() + seconds
         while end is None or self._clock.monotonic() < end:

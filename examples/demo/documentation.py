@@ -15,7 +15,7 @@ BUILT = ROOT / ".cache" / "site"
 COMPLETE = BUILT / "llms.txt"
 """The last file that a build writes."""
 PORT = 8091
-"""Where the site is served, unless something else listens there: then at any free port."""
+"""The port of the site. If it is in use, the site takes any free port."""
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2">
 <title>Sweephand</title><p>{0}</p></html>"""
 BEING_BUILT = "The documentation is being built. This takes about half a minute, once."
@@ -44,7 +44,7 @@ class Site:
         build = self._build
 
         class Pages(SimpleHTTPRequestHandler):
-            """Serves the built site; until there is one, a page that asks again."""
+            """Serves the built site; until there is one, a page that reloads itself."""
 
             def __init__(self, *arguments: Any) -> None:
                 super().__init__(*arguments, directory=str(BUILT))

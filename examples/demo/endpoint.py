@@ -1,4 +1,4 @@
-"""The demo's endpoint: an HTTP server on loopback that answers at once, at the third attempt, or slowly.
+"""The demo's endpoint: an HTTP server on loopback that answers at once, on the third attempt, or slowly.
 
 It records when each request arrives. The demo computes the lateness from this clock, not from the service's figures.
 """
@@ -31,7 +31,7 @@ SLOW_S = 3.0
 
 
 class Book:
-    """The arrivals in order, and the number of refusals of each run. Safe for threads."""
+    """The arrivals in order, and the number of refusals of each run. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -76,7 +76,7 @@ class DemoEndpoint:
         self._server = _Server((LOOPBACK, port), Handler)
         self.port = int(self._server.server_address[1])
         self.url = f"http://{LOOPBACK}:{self.port}"
-        # Bound and never listening, so that every connection is refused while this process lives.
+        # Bound but never listening, so that every connection is refused while this process lives.
         self._closed = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._closed.bind((LOOPBACK, 0))
         self.closed_url = f"http://{LOOPBACK}:{self._closed.getsockname()[1]}"

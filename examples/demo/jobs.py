@@ -50,7 +50,7 @@ def jobs(url: str, closed_url: str) -> tuple[DemoJob, ...]:
 
 
 def scenery(url: str) -> dict[str, dict[str, Any]]:
-    """Returns jobs that only stand in the console, by name: one for the night, and one that is paused at once."""
+    """Returns the jobs that are only for show in the console, by name: one at night, and one that is paused at once."""
     night = {"name": "weekdays", "cron": "30 2 * * 1-5", "timezone": "Europe/Berlin"}
     return {
         "demo-nightly": _job("demo-nightly", f"{url}/sync", night),

@@ -1,4 +1,4 @@
-"""The live ledger: a line for each run of either tenant when it finishes, also of the user's own jobs."""
+"""The live ledger: a line for each run of either tenant when it finishes, including runs of the user's own jobs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Arrivals:
             self._first.popitem(last=False)
 
     def first_ms(self, run_id: str) -> int | None:
-        """Returns the arrival in Unix milliseconds, None if it has not arrived."""
+        """Returns the arrival of a run in Unix milliseconds; None if it has not arrived."""
         return self._first.get(run_id)
 
     def close(self) -> None:

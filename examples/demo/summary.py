@@ -59,7 +59,7 @@ def explained(run: Mapping[str, Any], period_s: int) -> set[datetime]:
 
 
 def lost(runs: Iterable[Mapping[str, Any]], period_s: int, window: Window) -> int:
-    """Counts the occurrences of a series with a fixed period that are missing in the ledger or do not finish.
+    """Counts the occurrences of a series with a fixed period that are missing from the ledger or do not finish.
 
     The rows themselves determine the grid. The first row may be late by one period and the time that a change takes.
     """

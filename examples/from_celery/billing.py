@@ -1,4 +1,4 @@
-"""The settings and functions of a program that used Celery beat. In yours, `crontab` is that of celery.schedules."""
+"""The settings and functions of a program that used Celery beat. In yours, import `crontab` from celery.schedules."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def _action(name: str, target: dict[str, Any], role: str) -> dict[str, Any]:
 
 
 def _retry(policy: dict[str, int]) -> dict[str, Any]:
-    """Returns the retry policy. Without one, EventBridge Scheduler tries 185 times within a day; here at most 49."""
+    """Returns the retry policy. Without one, EventBridge Scheduler retries 185 times within a day; here, at most 49."""
     retries = min(policy.get("MaximumRetryAttempts", 185), 49)
     if retries == 0:
         return {"type": "none"}

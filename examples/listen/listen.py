@@ -1,4 +1,4 @@
-"""Listen to the events of the local stack: a rule on its bus fills a queue, and each new event is a line.
+"""Prints the events of the local stack: a rule on its bus fills a queue, and each new event becomes a line.
 
 .venv/bin/python examples/listen/listen.py [--pattern '{"detail-type": ["run.failed"]}'] [--stack .local/stack.json]
 """
@@ -22,9 +22,9 @@ REMEMBERED = 1_000
 
 @contextmanager
 def heard_by_queue(events: Any, sqs: Any, bus: str, pattern: str) -> Iterator[str]:
-    """Yields the URL of a queue to which a rule on the bus hands all that fits the pattern. Both go at the end.
+    """Yields the URL of a queue to which a rule on the bus sends each event that matches. Deletes both at the end.
 
-    On AWS the queue also needs a policy that lets events.amazonaws.com send to it.
+    On AWS, the queue also needs a policy that lets events.amazonaws.com send to it.
     """
     url = sqs.create_queue(QueueName=NAME)["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -39,7 +39,7 @@ def heard_by_queue(events: Any, sqs: Any, bus: str, pattern: str) -> Iterator[st
 
 
 def new_events(sqs: Any, url: str) -> Iterator[dict[str, Any]]:
-    """Yields each fact once: it may be told more than once, always under the same id."""
+    """Yields each event once. It may arrive more than once, always with the same id."""
     seen: dict[str, None] = {}
     while True:
         answer = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1, MaxNumberOfMessages=10)
@@ -50,7 +50,7 @@ def new_events(sqs: Any, url: str) -> Iterator[dict[str, Any]]:
                 seen[event["detail"]["id"]] = None
                 if len(seen) > REMEMBERED:
                     del seen[next(iter(seen))]
-            # Only now, that it has been worked on.
+            # Only now, after the event was printed.
             sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 
 

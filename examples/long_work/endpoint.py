@@ -1,6 +1,6 @@
 """An endpoint whose work takes longer than a call: it answers 202 at once and reports the result later.
 
-python3 examples/long_work/endpoint.py 9000      needs the standard library only, and no credential
+python3 examples/long_work/endpoint.py 9000      needs only the standard library, and no credential
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 WAITS_S = (0, 1, 2, 4, 8, 16, 32, 64)
-"""The waits before each try to report. After the last one the run ends at its own deadline."""
+"""The wait before each try to report. If the last one fails, the run ends at its deadline."""
 
 
 def work(payload: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def work_and_report(url: str, token: str, payload: dict[str, Any]) -> None:
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """Takes the work and answers 202. A real service puts it into a queue of its own before it answers."""
+    """An endpoint that takes the work and answers 202. A real service first puts the work into its own queue."""
 
     taken: ClassVar[set[str]] = set()
 

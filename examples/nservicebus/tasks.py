@@ -39,7 +39,7 @@ def long_task(run: TaskRun) -> None:
     print("LongTask runs alone", flush=True)
 
 
-# An exception does not end the process, as before, and the task is retried.
+# An exception still does not end the process, and here the task is retried.
 @worker.every("10s", name="Shaky")
 def shaky(run: TaskRun) -> None:
     if run.attempt == 1:

@@ -1,6 +1,6 @@
 """A payment that happens once for each invoice, whatever fails and however often a job asks for it.
 
-A DynamoDB table of yours has the mark of each payment: see table.yaml. The README says how to run this.
+Your own DynamoDB table has a mark for each payment: see table.yaml. The README says how to run this.
 """
 
 from __future__ import annotations

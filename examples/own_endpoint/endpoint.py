@@ -1,4 +1,4 @@
-"""An endpoint of your own: answers each call of a job, and says what Sweephand told it.
+"""An endpoint of your own: answers each call of a job, and prints what it says.
 
 python3 examples/own_endpoint/endpoint.py [--port 9000]      standard library only; Ctrl-C ends it
 """
@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """A job may be called twice for one run: a connection can break after the work was done.
+    """An endpoint that may be called twice for one run, because a connection can break after the work was done.
 
-    The run's id is the same each time, so remembering it is all that is needed. Here a set; in a real service, a row
-    that is written together with the work.
+    The run's id is the same each time, so it is enough to remember it: here in a set; in a real service, in a row that
+    is written together with the work.
     """
 
     done: set[str]

@@ -1,4 +1,4 @@
-"""Make a job against an endpoint of your own, wait for its first run, and print its line of the ledger.
+"""Creates a job that calls your own endpoint, waits for its first run, and prints the run's row of the ledger.
 
 .venv/bin/python examples/own_endpoint/job.py [--url http://127.0.0.1:9000/] [--stack .local/stack.json]
 """
@@ -29,7 +29,7 @@ JOB: dict[str, Any] = {
 
 
 def make_job(api: httpx.Client, url: str) -> str:
-    """Returns the job's id."""
+    """Creates the job. Returns its id."""
     answer = api.post("/v1/jobs", json={**JOB, "action": {**JOB["action"], "url": url}})
     if answer.is_error:
         sys.exit(f"refused: {answer.text}")
@@ -43,7 +43,7 @@ def first_run(api: httpx.Client, job_id: str) -> dict[str, Any]:
     deadline = time.monotonic() + RUN_WITHIN_S
     while time.monotonic() < deadline:
         runs = api.get("/v1/runs", params={"jobId": job_id}).raise_for_status().json()["items"]
-        if runs and runs[-1]["status"] == "COMPLETED":  # the latest comes first, so the first is the last
+        if runs and runs[-1]["status"] == "COMPLETED":  # the list begins with the latest run
             return dict(runs[-1])
         time.sleep(0.2)
     sys.exit(f"no run within {RUN_WITHIN_S:.0f} s")

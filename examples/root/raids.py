@@ -1,7 +1,7 @@
-"""Root's page on its job scheduler, as a bot of a gaming community that reminds of raids and reads feeds.
+"""Root's page on its job scheduler, as a bot of a gaming community that reminds players of raids and reads feeds.
 
-Each part has the page's own heading. Run it against the local stack; the README says how. It takes one command on
-each line: `remind RAID SECONDS`, `call off RAID`, `list`, `quit`.
+Each part has the page's own heading. Run it against the local stack; the README says how. It takes one command per
+line: `remind RAID SECONDS`, `call off RAID`, `list`, `quit`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def wanted() -> list[dict[str, object]]:
     ]
 
 
-# Error notification. Each method has a twin `try_...`, which does not raise: its result has Root's error number.
+# Error notification. Each method has a counterpart `try_...`, which does not raise: its result has Root's error number.
 def start() -> None:
     tried = scheduler.try_start(job_set="feeds", jobs=wanted(), lease_s=LEASE_S)
     if tried.error is not None:

@@ -1,8 +1,8 @@
-"""A receiver that takes signed calls only: Standard Webhooks v1 with nothing but the standard library.
+"""A receiver that accepts only signed calls: Standard Webhooks v1 with nothing but the standard library.
 
     SECRET=whsec_... python3 receiver.py 9000
 
-In a program of your own, `sweephand.sdk.verify` does what `verified` does, or a library of Standard Webhooks.
+In a program of your own, use `sweephand.sdk.verify` or a library for Standard Webhooks instead of `verified`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TOLERANCE_S = 300
 
 
 def verified(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-    """Was this call signed with the secret, not longer than five minutes ago?
+    """Says whether this call was signed with the secret within five minutes of now.
 
     headers: with their names in lower case. Verify the bytes as they came, before anything parses them.
     """
@@ -29,7 +29,7 @@ def verified(secret: str, headers: Mapping[str, str], body: bytes, now: float) -
         return False
     key = base64.b64decode(secret.removeprefix("whsec_"))
     expected = base64.b64encode(hmac.new(key, f"{message}.{stamp}.".encode() + body, hashlib.sha256).digest())
-    # During a rotation there are two signatures, separated by a space; one of them must fit.
+    # During a rotation there are two signatures, separated by a space; one of them must match.
     given = headers.get("webhook-signature", "").split(" ")
     return any(
         version == "v1" and hmac.compare_digest(signature.encode(), expected)
@@ -38,7 +38,7 @@ def verified(secret: str, headers: Mapping[str, str], body: bytes, now: float) -
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Answers 200 to what was signed, 401 to anything else. `webhook-id` is the run: seen twice, work once."""
+    """A receiver that answers 200 to signed calls and 401 to others. Do the work of each `webhook-id` only once."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))

@@ -3,7 +3,7 @@
 python examples/webhooks/webhooks.py subscribe CUSTOMER URL          prints the secret for the customer
 python examples/webhooks/webhooks.py send CUSTOMER EVENT ID DATA     sends a message once, however often it is called
 python examples/webhooks/webhooks.py deliveries CUSTOMER             prints the state of each message
-python examples/webhooks/webhooks.py redeliver CUSTOMER              sends messages again that failed for good
+python examples/webhooks/webhooks.py redeliver CUSTOMER              sends messages again that ended as REQUEST_ERROR
 """
 
 from __future__ import annotations
