@@ -39,13 +39,13 @@ def _occurrences(fields: dict[str, object], begin: datetime, end: datetime) -> l
 def owners() -> str:
     picture = Picture(
         "What belongs to what",
-        "A tenant holds collections, a collection holds jobs, a job has schedules, and a schedule has runs. Credentials"
-        " belong to the tenant. Quotas, signing keys, defaults and the kept history belong to the collection. A job"
-        " also has tags and a resource id, by which jobs of any collection are found, paused and deleted together.",
+        "A tenant has collections, a collection has jobs, a job has schedules, and a schedule has runs. Credentials"
+        " belong to the tenant. Quotas, signing keys, defaults and retention belong to the collection. A job also has"
+        " tags and a resource id, by which jobs of any collection are found, paused and deleted together.",
     )
     rows = [
         ("Tenant", ("its own credentials, limits and ledger;", "no other tenant can see it"), "store"),
-        ("Collection", ("quotas, signing keys, defaults, kept history;", "switched off and on as one"), "own"),
+        ("Collection", ("quotas, signing keys, defaults, retention;", "switched off and on as a whole"), "own"),
         ("Job", ("what to call; tags and a resourceId", "to find, pause and delete it with others"), "box"),
         ("Schedule", ("when to call, in its time zone",), "box"),
         ("Run", ("what became of one occurrence, and why",), "good"),
@@ -64,11 +64,11 @@ def owners() -> str:
 def states() -> str:
     picture = Picture(
         "The states of a run",
-        "A planned occurrence either does not begin, and ends as SKIPPED, MISSED, EXPIRED or CANCELLED, or it is"
-        " TRIGGERED; before that it may wait as QUEUED or HELD. A triggered attempt ends as SUCCESS, or fails. A"
-        " failure with attempts left becomes RETRY_WAIT and is triggered again; without, it is ERROR or REQUEST_ERROR."
-        " A target that answers 202 and reports later makes it ACK_RECVD, until the report or the deadline. A run"
-        " whose end nobody knows is UNKNOWN.",
+        "A planned occurrence that does not begin ends as SKIPPED, MISSED, EXPIRED or CANCELLED. Otherwise it is"
+        " TRIGGERED, perhaps after waiting as QUEUED or HELD. A triggered run ends as SUCCESS, or its attempt fails."
+        " If attempts are left, it then waits as RETRY_WAIT and is triggered again; otherwise it ends as ERROR or"
+        " REQUEST_ERROR. If the target answers 202 and reports later, the run is ACK_RECVD until the report or the"
+        " deadline. A run whose end nobody knows is UNKNOWN.",
     )
     picture.box(20, 16, 150, "SCHEDULED", "planned")
     picture.box(20, 146, 150, "QUEUED, HELD", "waits for its turn", "or its consumer")
@@ -101,10 +101,10 @@ def states() -> str:
 
 def clock_changes() -> str:
     picture = Picture(
-        "02:30 in Berlin on the two days of a clock change",
-        "In spring, 02:30 does not exist: next_valid runs at 03:00, shift at 03:30, skip does not run. In autumn 02:30"
-        " comes twice: first runs the first time, second the second time, both runs both times. Each schedule is the"
-        " cron 30 2 * * * in Europe/Berlin.",
+        "02:30 in Berlin on the days of the two clock changes",
+        "In spring, 02:30 does not exist: next_valid runs at 03:00, shift at 03:30, and skip not at all. In autumn,"
+        " 02:30 comes twice: first runs the first time, second the second time, and both twice. Each schedule has the"
+        " cron expression 30 2 * * * in Europe/Berlin.",
     )
     y = 30
     for title, day, member, choices in (
@@ -138,9 +138,9 @@ def outage() -> str:
     every, tick = 10, datetime(2027, 1, 1, 12, 0, tzinfo=UTC)
     picture = Picture(
         "What runs after an outage",
-        "A job every ten minutes. After an outage of 15 minutes the policy sap runs all missed occurrences, after one"
-        " of 45 minutes only the last; all runs all of them, latest the last one, skip none. What is left out is one"
-        " line in the ledger: MISSED, SERVICE_OUTAGE, with its count.",
+        "A job runs every ten minutes. After an outage of 15 minutes, the policy sap runs all missed occurrences;"
+        " after one of 45 minutes, only the last. The policy all runs all of them, latest only the last, and skip none."
+        " Occurrences that are left out share one row in the ledger: MISSED, SERVICE_OUTAGE, with their count.",
     )
     y = 30
     for minutes, policies in ((15, (Misfire.SAP,)), (45, (Misfire.SAP, Misfire.ALL, Misfire.LATEST, Misfire.SKIP))):
@@ -153,7 +153,7 @@ def outage() -> str:
         def at(instant: datetime, begin: datetime = begin, scale: float = scale) -> float:
             return 130 + (instant - begin) / MINUTE * scale
 
-        picture.text(20, y, f"The service is out for {minutes} minutes", "name")
+        picture.text(20, y, f"The service is down for {minutes} minutes", "name")
         for n, kind in enumerate(policies):
             row = y + 34 + 36 * n
             picture.band(130, row - 14, minutes * scale, 28)
@@ -177,11 +177,12 @@ def outage() -> str:
 
 def changes() -> str:
     picture = Picture(
-        "What a change, a pause and a disabling do to planned runs",
-        "A job every minute. After a change of its timing, the new plan begins with the request, and instants of the"
-        " old plan run for six more seconds. A pause acts at once: what falls due later is SKIPPED, PAUSED, in"
-        " one row with its count, and a resume brings the next ones back. The disabling of a collection acts within"
-        " two seconds: what was sent ahead, up to 150 seconds, has a row each, and the rest is one row.",
+        "When a change, a pause and a disabled collection take effect",
+        "A job runs every minute. After a change to its timing, the new plan begins with the request, and instants of"
+        " the old plan run for six more seconds. A pause takes effect at once: occurrences that fall due later are"
+        " SKIPPED, PAUSED and share one row with their count, until the job is resumed. Disabling a collection takes"
+        " effect within two seconds: occurrences that were sent ahead, up to 150 seconds, have a row each, and the"
+        " rest share one row.",
     )
     begin, x0, scale = 36, 40, 62
 
@@ -197,17 +198,17 @@ def changes() -> str:
         for x, text in says:
             picture.text(x0 + x * scale, row + 28, text, "sub", "mid")
 
-    axis(begin, "Change of the timing", "PATCH: every 2 minutes", "oo-o-o-", (4.4, "the new plan, from the request on"))
-    axis(begin + 112, "Pause", "POST .../pause", "ooxxxoo", (3, "SKIPPED, PAUSED: one row"), (5.5, "resumed"))
+    axis(begin, "Timing changed", "PATCH: every 2 minutes", "oo-o-o-", (4.4, "the new plan, from the request on"))
+    axis(begin + 112, "Job paused", "POST .../pause", "ooxxxoo", (3, "SKIPPED, PAUSED: one row"), (5.5, "resumed"))
     axis(
         begin + 224,
-        "Disabling of its collection",
+        "Collection disabled",
         "POST .../disable",
         "ooxxxxx",
         (2.6, "a row each: 150 s"),
-        (5.4, "one row, with count"),
+        (5.4, "one row with a count"),
     )
-    picture.legend(begin + 318, (28, "runs", "runs"), (120, "left-out", "does not run"), (260, "planned", "taken back"))
+    picture.legend(begin + 318, (28, "runs", "runs"), (120, "left-out", "does not run"), (260, "planned", "withdrawn"))
     return picture.svg(begin + 340)
 
 
@@ -216,8 +217,8 @@ def long_work() -> str:
         "Work that takes longer than a call",
         "The service calls the endpoint, which answers 202 at once. The run waits as ACK_RECVD. The endpoint reports"
         " the result to the callback address with the run's token: success ends the run as SUCCESS, a failure as"
-        " ERROR, CALLBACK. Without a report by the deadline it ends as UNKNOWN, DEADLINE; with retry at no result the"
-        " next attempt follows.",
+        " ERROR, CALLBACK. Without a report by the deadline, it ends as UNKNOWN, DEADLINE; if the policy onNoResult is"
+        " retry, the next attempt follows instead.",
     )
     left, right = 110, 370
     picture.box(left - 80, 16, 160, "Sweephand")
@@ -234,7 +235,7 @@ def long_work() -> str:
     picture.text(240, 218, "PUT /v1/runs/{run}/result", "sub", "mid")
     picture.box(left - 80, 244, 160, "SUCCESS", "or ERROR, CALLBACK", kind="good")
     picture.arrow((left, 326), (left, 356), kind="late")
-    picture.text(left + 12, 346, "no report until the deadline", "sub")
+    picture.text(left + 12, 346, "no report by the deadline", "sub")
     picture.box(left - 80, 360, 160, "UNKNOWN", "DEADLINE", kind="bad")
     return picture.svg(428)
 
@@ -242,20 +243,21 @@ def long_work() -> str:
 def flow_key() -> str:
     picture = Picture(
         "A flow key between jobs and their target",
-        "Runs of many jobs join the line of one flow key. The key lets them go by its rate and its parallelism, in the"
-        " order in which they came. For each target it keeps a circuit: ten failures in a row open it, then all wait"
-        " and one call in five seconds tries the target; the first success closes it.",
+        "Runs of many jobs join the line of one flow key. The key lets them through in order of arrival, at its rate"
+        " and up to its number of concurrent calls. It keeps a circuit for each target: after ten failures in a row,"
+        " the circuit opens and all runs wait. One call every five seconds then probes the target, and its first answer"
+        " closes the circuit.",
     )
     for n, name in enumerate(("job A", "job B", "job C")):
         picture.box(20, 16 + 48 * n, 96, name)
         picture.arrow((116, 32 + 48 * n), (158, 72 if n == 1 else 58 + 14 * n))
-    picture.box(160, 38, 150, "the line", "QUEUED,", "first come first", kind="own")
+    picture.box(160, 38, 150, "the line", "QUEUED: first come,", "first served", kind="own")
     picture.arrow((310, 72), (348, 72))
     picture.box(350, 38, 110, "target", "at its rate,", "n at once", kind="store")
     picture.text(20, 190, "Its circuit", "name")
-    picture.box(20, 206, 130, "closed", "calls go", kind="good")
+    picture.box(20, 206, 130, "closed", "calls are made", kind="good")
     picture.box(330, 206, 130, "open", "calls wait", kind="bad")
-    picture.box(165, 300, 150, "one call tries", "every 5 seconds", kind="own")
+    picture.box(165, 300, 150, "one probe", "every 5 seconds", kind="own")
     picture.arrow((150, 224), (330, 224))
     picture.text(240, 216, "10 failures in a row", "sub", "mid")
     picture.arrow((395, 256), (395, 325), (315, 325))
@@ -268,18 +270,18 @@ def flow_key() -> str:
 def occurrence() -> str:
     """Returns the front page's picture for phones. docs/occurrence.svg shows the same on wide screens."""
     picture = Picture(
-        "The way of an occurrence",
-        "1: your client creates a job, and the API writes its schedule with its next time. 2: each minute the sweeper"
+        "The path of an occurrence",
+        "1: your client creates a job, and the API writes its schedule with its next time. 2: each minute, the sweeper"
         " reads what is due within 150 seconds, sends a pointer for each occurrence to the run queue, delayed to the"
-        " exact second, and moves the next time on. 3: on the second an executor claims the run, calls your endpoint"
+        " exact second, and advances the next time. 3: on the second, an executor claims the run, calls your endpoint"
         " and settles the run's row with state and reason. 4: your client reads the ledger.",
     )
     steps = [
         ("Your client and the API", ("write the schedule with its next time",), "own", "each minute"),
-        ("Sweeper", ("reads what is due within 150 seconds,", "moves the next time on"), "box", "sends a pointer"),
+        ("Sweeper", ("reads what is due within 150 seconds,", "advances the next time"), "box", "sends a pointer"),
         ("Run queue", ("delayed to the exact second",), "store", "on the second"),
         ("Executor", ("claims the run, calls your endpoint",), "box", "settles the run's row"),
-        ("Ledger", ("one row a run: state, reason, attempts",), "store", "you read what became of it, and why"),
+        ("Ledger", ("one row per run: state, reason, attempts",), "store", "you read what became of it, and why"),
         ("Your client", ("GET /v1/runs",), "own", ""),
     ]
     y = 16
@@ -290,7 +292,7 @@ def occurrence() -> str:
             picture.arrow((120, below), (120, below + 26))
             picture.text(134, below + 18, then, "sub")
         y = below + 28
-    picture.text(240, y + 4, "Each hour the auditor compares schedules and ledger.", "sub", "mid")
+    picture.text(240, y + 4, "Each hour, the auditor compares schedules and ledger.", "sub", "mid")
     return picture.svg(y + 20)
 
 
