@@ -78,7 +78,7 @@ TASKS = {
     "callback of an asynchronous job": "recipes/long-work.html",
     "delete old run logs": "guide/collections.html#settings",
     "error action when the job fails": "guide/retries.html#an-error-action",
-    "durable timeout of a saga": "migrate/nservicebus.html#replace-a-saga-s-timeout-by-a-one-time-job",
+    "durable timeout of a saga": "migrate/nservicebus.html#replace-a-saga-s-timeout-with-a-one-time-job",
     "eta countdown": "guide/notations.html#at-once",
     "flock prevent a second instance": "guide/overlap.html",
     "every second Friday": "guide/notations.html",
