@@ -134,7 +134,7 @@ def million(received: float) -> list[Line]:
             min(gb_s, FREE["Lambda GB-s"]) * LAMBDA_GB_S + min(calls, FREE["Lambda requests"]) * LAMBDA_REQUEST,
         ),
         Line("Lambda: sweeper", MILLION * figures.sweep_s * SWEEPER_GB * LAMBDA_GB_S),
-        Line("Logs: a line a run", logs * (LOGS_GB + LOGS_GB_MONTH), min(logs, FREE["GB of logs"]) * LOGS_GB),
+        Line("Logs: one line per run", logs * (LOGS_GB + LOGS_GB_MONTH), min(logs, FREE["GB of logs"]) * LOGS_GB),
     ]
 
 
@@ -166,7 +166,7 @@ def running() -> list[Line]:
             tick_gb_s * LAMBDA_GB_S + MINUTES * LAMBDA_REQUEST,
         ),
         Line(
-            "Lambda and SQS: the minutes of the dead letters",
+            "Lambda and SQS: the check for dead letters each minute",
             letters_gb_s * LAMBDA_GB_S + MINUTES * (LAMBDA_REQUEST + SQS_REQUEST),
             letters_gb_s * LAMBDA_GB_S + MINUTES * LAMBDA_REQUEST,
         ),
@@ -188,7 +188,7 @@ def more() -> list[Line]:
 
 def total(lines: Iterable[Line]) -> Line:
     lines = list(lines)
-    return Line("together", sum(line.dollars for line in lines), sum(line.dollars - line.with_free for line in lines))
+    return Line("total", sum(line.dollars for line in lines), sum(line.dollars - line.with_free for line in lines))
 
 
 def of_a_million() -> list[tuple[str, ...]]:
