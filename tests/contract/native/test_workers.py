@@ -166,7 +166,7 @@ def test_a_manual_run_is_also_sent_to_the_queue(api, hand):
 
 
 @pytest.mark.action("queue", "own", "failure")
-def test_a_failure_is_retried_by_the_jobs_policy_and_the_row_counts_attempts(api, hand):
+def test_a_failure_is_retried_by_the_policy_of_the_job_and_the_row_counts_attempts(api, hand):
     job = create(api, REPORT | {"retry": TWO_LEVEL}, schedules=[])
     api("POST", f"/v1/jobs/{job['id']}/run")
 

@@ -68,7 +68,7 @@ def refused(fields: Any, **more: Any) -> tuple[str | None, str]:
 
 
 @pytest.mark.action("ecs", "own", "wait")
-def test_a_task_starts_on_fargate_in_the_stacks_network_and_the_run_waits_for_it() -> None:
+def test_a_task_starts_on_fargate_in_the_network_of_the_stack_and_the_run_waits_for_it() -> None:
     ecs = VirtualEcs()
 
     outcome = performed(FULL, ecs, replace(CALL, payload='{"n":1}', payload_is_json=True))

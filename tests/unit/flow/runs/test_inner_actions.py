@@ -196,7 +196,7 @@ def test_an_invalid_field_is_refused_with_its_path(fields: dict[str, Any], field
 
 
 @pytest.mark.action("event", "own", "success")
-def test_a_job_publishes_an_event_on_the_stacks_bus_under_its_tenants_name(there: Stage) -> None:
+def test_a_job_publishes_an_event_on_the_bus_of_the_stack_under_the_name_of_its_tenant(there: Stage) -> None:
     there.tell(Events.NONE)
     planned = there.create(
         once(), action=draft(type="event", payload={"n": 1}), resource_id="inv-4711", tags=("a", "b")
