@@ -147,11 +147,15 @@ def problem_sections() -> str:
 
 
 def preview_warnings() -> str:
-    return rows(("Code", "Meaning"), ((f"`{code}`", f"{text}.") for code, text in CAUTIONS.items()))
+    return rows(("Code", "Meaning"), ((f"`{code}`", _sentence(text)) for code, text in CAUTIONS.items()))
 
 
 def explanations() -> str:
-    return rows(("Code", "Meaning"), ((f"`{code}`", f"{text}.") for code, text in REASON_CODES.items()))
+    return rows(("Code", "Meaning"), ((f"`{code}`", _sentence(text)) for code, text in REASON_CODES.items()))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 # A scope without a line here is an error, so that every new one is explained.

@@ -36,7 +36,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.RUN_CANCELLED: "A run was ended before it finished.",
     EventType.OCCURRENCES_MISSED: "Many occurrences were due during an outage, and their misfire policy dropped them.",
     EventType.OCCURRENCES_EXPIRED: "Many occurrences were found too late to run.",
-    EventType.OCCURRENCES_SKIPPED: "A schedule continues, and had left out occurrences while it was off.",
+    EventType.OCCURRENCES_SKIPPED: "A schedule continues after it left out occurrences while it was off.",
     EventType.SCHEDULE_COMPLETED: "All runs of a schedule have ended, and no more will follow.",
     EventType.SCHEDULE_BROKEN: "The stored text of a schedule can no longer be read. The schedule was taken "
     "out of service.",
@@ -63,7 +63,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.OPERATION_FAILED: "An operation (long work) could not continue. It can be resumed.",
     EventType.CREDENTIAL_CREATED: "A credential was created.",
     EventType.CREDENTIAL_ROTATED: "A credential got a new secret.",
-    EventType.CREDENTIAL_FORMER_ENDED: "The previous secret of a credential was ended before its overlap was over.",
+    EventType.CREDENTIAL_FORMER_ENDED: "The previous secret of a credential was ended before its overlap ended.",
     EventType.CREDENTIAL_DELETED: "A credential was deleted, and its tokens with it.",
     EventType.SIGNING_KEY_CREATED: "A key that signs the calls of a collection's jobs was created.",
     EventType.SIGNING_KEY_DELETED: "A key that signs the calls of a collection's jobs was deleted.",
@@ -77,7 +77,7 @@ MEANING: Mapping[EventType, str] = {
 }
 
 STATE = "The state after the event."
-REASON = "The reason of the state."
+REASON = "The reason for the state."
 ID = text(1, 36, description="A UUID.")
 RUN_ID = text(
     1, 73, pattern="^[0-9a-f-]{36}_[0-9a-f-]{36}$", description="The id of the run, as in `GET /v1/runs/{id}`."
@@ -102,7 +102,7 @@ RUN: Members = {
     "plannedAt": {**INSTANT, "description": "The instant that the schedule gives."},
     "startedAt": or_null({**INSTANT, "description": "When it began; null if it did not begin."}),
     "finishedAt": {**INSTANT, "description": "When it ended."},
-    "latenessMs": or_null(whole(description="The time from planned to started, in milliseconds.")),
+    "latenessMs": or_null(whole(description="The time from the planned instant to the start, in milliseconds.")),
     "attempt": whole(1, description="The number of the last attempt."),
     "maxAttempts": whole(1, description="How many attempts the run may have."),
     "httpStatus": or_null(whole(100, 599, description="The status of the last answer.")),
@@ -123,7 +123,7 @@ LINE: Members = {
 SCHEDULE: Members = {
     "scheduleId": {**ID, "description": "The id of the schedule, a UUID."},
     "scheduleName": text(1, 128, description="The name of the schedule."),
-    "generation": whole(1, description="A number that each change of timing or state raises."),
+    "generation": whole(1, description="A number that increases with each change of timing or state."),
     "plannedTotal": whole(description="How many occurrences it has sent in all."),
 }
 CHANGE: Members = {
@@ -216,7 +216,9 @@ CREDENTIAL: Members = {
     "actor": ACTOR,
     "clientId": text(1, 97, description="The client id of the credential. Its secret is never in an event."),
     "scopes": items(one_of(sorted(SCOPES)), description="The scopes of the credential."),
-    "formerSecretUntil": or_null({**INSTANT, "description": "Until when the previous secret is still accepted."}),
+    "formerSecretUntil": or_null(
+        {**INSTANT, "description": "The instant until which the previous secret is accepted."}
+    ),
 }
 SIGNING_KEY: Members = {
     "actor": ACTOR,
