@@ -139,7 +139,7 @@ def test_the_help_of_a_group_states_its_purpose_in_whole_sentences(capsys):
 def test_the_help_of_a_command_names_options_and_no_api_members():
     for words, command in commands().items():
         assert not re.search(r"RFC|Idempotency-Key|ETag|the request|`[a-z]+[A-Z]\w*`", command.help or ""), words
-    assert commands()["jobs delete-matching"].help.endswith("Give --expected-count, or --dry-run to count them only.")
+    assert commands()["jobs delete-matching"].help.endswith("Give --expected-count, or --dry-run only to count them.")
     assert commands()["jobs edit"].help == "Change the given members of a job; --clear removes one."
     assert commands()["jobs create"].help == "Create a job with its action and schedules."
 
@@ -190,8 +190,8 @@ def test_an_option_has_the_text_of_its_parameter_with_option_names():
         return found.help
 
     assert help_of("jobs list", "--state").startswith("Only resources in this state. Values: `ACTIVE`, ")
-    assert help_of("jobs list", "--offset") == "How many entries to leave out."
-    assert help_of("jobs create", "--tag") == "Labels by which resources can be filtered. May be repeated."
+    assert help_of("jobs list", "--offset") == "How many entries to skip."
+    assert help_of("jobs create", "--tag") == "Labels by which lists can be filtered. May be repeated."
     assert help_of("jobs create", "--policies").endswith("lie in the past. Give JSON, or @FILE.")
     assert help_of("jobs delete-matching", "--expected-count") == (
         "Refused if another number matches. Required, except with --dry-run."

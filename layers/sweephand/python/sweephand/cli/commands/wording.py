@@ -15,6 +15,7 @@ IMPERATIVES: Mapping[str, str] = {
     "Changes": "Change",
     "Claims": "Claim",
     "Computes": "Compute",
+    "Counts": "Count",
     "Creates": "Create",
     "Deactivates": "Deactivate",
     "Delays": "Delay",
@@ -46,7 +47,6 @@ IMPERATIVES: Mapping[str, str] = {
     "Sorts": "Sort",
     "Starts": "Start",
     "Subscribes": "Subscribe",
-    "Sums": "Sum",
     "Takes": "Take",
     "Writes": "Write",
 }

@@ -26,7 +26,7 @@ RUNS_QUERY = ("jobId", "scheduleId", *SPAN, "kind")
 JSON, HTML = "application/json", "text/html; charset=utf-8"
 FILES = ("text/csv; charset=utf-8", "application/x-ndjson")
 ALL_RUNS = "List runs of a job, a schedule or several jobs; without a filter, those that did not succeed or that wait"
-EXPORT_FILE = "Export the same runs to one file, up to a million; the operation has the link"
+EXPORT_FILE = "Export up to a million runs to one file; the operation has the link"
 
 
 def rare(module: str, name: str) -> Operation:
@@ -227,7 +227,7 @@ ROUTES = Routes(
         RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
         EXPORTS.get(
             *("", rare("runs.export", "export_runs")),
-            *("Export the same runs, a thousand at a time, as CSV or JSON Lines", "RunsFile"),
+            *("Export runs, a thousand at a time, as CSV or JSON Lines", "RunsFile"),
             query=("format", "cursor", *RUNS_QUERY),
             media=FILES,
         ),
@@ -296,7 +296,7 @@ ROUTES = Routes(
         ),
         Below("/v1/errors:summary").get(
             *("", rare("runs.errors", "read_error_summary")),
-            *("Sum up open errors by job, job set, target or version", "ErrorSummary"),
+            *("Count open errors by job, job set, target or version", "ErrorSummary"),
             query=("groupBy", "jobId", *SPAN[:-1]),
         ),
         ERROR.get("", "read", "Read a group of errors", "ErrorGroup"),
@@ -334,7 +334,7 @@ ROUTES = Routes(
         OPERATIONS.verb("/{operation}/cancel", "cancel", "Cancel an operation; finished work stays", "Operation"),
         JOB_SETS.get("", "list_all", "List job sets", "JobSetPage", query=PAGE),
         JOB_SETS.get(
-            *("/{job_set}", "read", "Read a job set: its jobs, others' changes, and figures of its runs", "JobSet"),
+            *("/{job_set}", "read", "Read a job set: its jobs, changes by others, and figures of its runs", "JobSet"),
             query=("include", "from", "limitSeconds"),
         ),
         JOB_SETS.put(
@@ -415,7 +415,7 @@ ROUTES = Routes(
             "/{consumer}/lease", "release_lease", "Release the lease; events are then held", query=("holder",)
         ),
         CONSUMERS.post(
-            *("/{consumer}/start", "start", "Start a consumer: missed events, oldest first, then live ones"),
+            *("/{consumer}/start", "start", "Start a consumer: send missed events, oldest first, then live ones"),
             *("StartRequest", "Consumer"),
             status=200,
         ),
@@ -439,7 +439,8 @@ ROUTES = Routes(
         TENANTS.delete("/{tenant}", "delete", "Delete a tenant with all its data", gives="Operation", status=202),
         SUBSCRIPTIONS.get("", "list_subscriptions", "List a tenant's subscriptions", "SubscriptionPage"),
         SUBSCRIPTIONS.put(
-            *("/{application}", "subscribe", "Subscribe a tenant to an application; creates a new tenant"),
+            *("/{application}", "subscribe"),
+            "Subscribe a tenant to an application; the first subscription creates the tenant",
             *("Nothing", "Subscription"),
             body="optional",
         ),
@@ -453,7 +454,7 @@ ROUTES = Routes(
         WELL_KNOWN.get(
             "/.well-known/openid-configuration",
             "read_configuration",
-            "Read where these keys are",
+            "Read the issuer of these tokens and the address of its keys",
             "IssuerConfiguration",
         ),
         PROBLEMS.get("", "list_problems", "List all problem types", "ProblemPages"),

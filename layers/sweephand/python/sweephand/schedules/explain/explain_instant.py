@@ -186,7 +186,7 @@ REASON_CODES = {
     "MOVED_BY_GAP": "it is an occurrence, in place of a wall time that the clock skips",
     "CHOSEN_BY_OVERLAP": "it is an occurrence, at a wall time that the clock shows twice",
     "MOVED_BY_MONTH": "it is an occurrence, in place of a day that its month does not have (`monthOverflow`)",
-    "PUT_OFF_BY_JITTER": "an occurrence was planned here or earlier, and is delayed by `jitterSeconds`",
+    "PUT_OFF_BY_JITTER": "an occurrence was planned at this instant or earlier, and is delayed by `jitterSeconds`",
     "DOES_NOT_MATCH": "a part of the wall time (`field`) does not match",
     "BETWEEN_STEPS": "it is between two equal steps",
     "NOT_IN_SERIES": "it is not an instant of the series",
@@ -195,16 +195,16 @@ REASON_CODES = {
     "AFTER_END": "it is after `endTime`",
     "COUNT_REACHED": "it is after the last occurrence of `count`",
     "IN_GAP": "the requested wall time does not exist on that day",
-    "LEFT_OUT_BY_GAP": "the clock skips a wall time up to here, and `dstGap` is `skip`",
+    "LEFT_OUT_BY_GAP": "the clock jumps over a wall time to this instant, and `dstGap` is `skip`",
     "COMES_TWICE": "the requested wall time comes twice; `message` says which one is explained",
-    "OTHER_COPY": "`dstOverlap` chooses the other one of the two",
+    "OTHER_COPY": "the wall time comes twice, and `dstOverlap` chooses the other instant",
     "LEFT_OUT_BY_CALENDAR": "it is an instant of the series, but a calendar excludes it",
     "MOVED_BY_CALENDAR": "it is an instant of the series, but a calendar moves it to another day",
     "COMES_FROM_CALENDAR": "it is an occurrence that a calendar moved here from another day",
     "PLANNED_BEFORE": "it was an occurrence before the last change of the schedule; the ledger has its run, "
     "or will have it",
     "CHANGED_SINCE": "the schedule was created or changed later, and the ledger has no run for it",
-    "NOT_ACTIVE": "the schedule is switched off, paused, held or has ended",
+    "NOT_ACTIVE": "the schedule is switched off, paused or held, or has ended",
     "FOLLOWS_CALENDAR": "a calendar has just changed; the answer is certain once the schedule follows it",
 }
 """The closed list of codes with their meanings; the last four are for stored schedules only."""

@@ -44,16 +44,16 @@ with lazy():
 CAUTIONS = {
     "NOTHING_LEFT": "all of its occurrences are in the past",
     "FAR_AWAY": "its next occurrence is more than a year away",
-    "MANY_IN_AN_HOUR": "60 or more occurrences within an hour, counted from the next one or from the first "
-    "after that hour",
-    "SOME_MONTHS_LACK_THE_DAY": "a date that some of its months do not have, such as 31",
+    "MANY_IN_AN_HOUR": "it has 60 or more occurrences within an hour, counted from the next one or from the "
+    "first after that hour",
+    "SOME_MONTHS_LACK_THE_DAY": "it names a date that some of its months do not have, such as 31",
     "LEAP_DAY": "it runs on 29 February, in leap years only",
     "EITHER_DAY": "the cron has a day of the month and a weekday, and runs on days that match either of them",
     "UNEVEN_STEP": "the steps do not divide the minute, hour or day evenly, so the last one is shorter",
     "JITTER_CUT_SHORT": "`jitterSeconds` is at least as long as the shortest gap",
     "FIXED_OFFSET": "the time zone is an abbreviation with one offset all year",
     "HARD_TO_COMPUTE": "some occurrences take too long to compute: `items`, `gaps` and `warnings` may end early",
-    "CLOCK_CHANGE": "a clock change within a year moves, doubles or leaves out an occurrence",
+    "CLOCK_CHANGE": "a clock change within the next year moves, doubles or leaves out an occurrence",
 }
 """The closed list of codes with their meanings."""
 

@@ -29,7 +29,7 @@ SCHEMA: Mapping[str, Any] = {
     "type": "string",
     "maxLength": members.LONGEST_TEXT,
     "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
-    "description": "RFC 3339, years 1970 to 2199. Without an offset it is wall time in `timezone`. "
+    "description": "RFC 3339, years 1970 to 2199. Without an offset, it is wall time in `timezone`. "
     "Fractions are rounded up.",
 }
 """Written out, because every function that starts loads this module."""

@@ -26,7 +26,7 @@ LOCAL_WITH_OFFSET = text(
     description="The wall time in the schedule's zone, with its offset.",
 )
 GIVEN_INSTANT: Schema = dict(instants.SCHEMA)
-IN_UTC = "RFC 3339; without an offset it is in UTC."
+IN_UTC = "RFC 3339; without an offset, it is in UTC."
 """Describes an instant in a request that names no time zone."""
 ZONE = text(1, LONGEST_TEXT, description="An IANA time zone, such as `Europe/Berlin`.")
 TEXT = text()

@@ -42,13 +42,13 @@ FORM, MERGE_PATCH = "application/x-www-form-urlencoded", "application/merge-patc
 VERSIONED = frozenset({"Job", "Schedule", "Collection", "Calendar", "FlowKey", "Document"})
 """Schemas whose answers have an ETag."""
 DESCRIPTION = """\
-Each answer has `x-request-id`. HEAD answers like GET, without a body. A path or a method that does not exist is a 404
-or a 405 once the identity is known.
+Each answer has the header `x-request-id`. HEAD answers like GET, without a body. Only authenticated callers get 404 for
+an unknown path or 405 for an unknown method.
 
 An answer has exactly the members of its schema. A request is refused (422) for a member that its schema lacks; a body
-that fits may still break a rule that no schema can say, and the problem names the field. `null` is an absent member.
+that fits may still break a rule that no schema can express; the problem names the field. `null` is an absent member.
 
-A provider's credential names the tenant that it acts for in `Sweephand-Tenant`. The scope of each operation is next to
+In the header `Sweephand-Tenant`, a provider names the tenant for which it acts. The scope of each operation is next to
 its security schemes."""
 TAGS = {
     "jobs": "Jobs: what to do, and when.",
@@ -57,7 +57,7 @@ TAGS = {
     "errors": "Failed runs, until somebody resolves them.",
     "operations": "Long work that continues without further requests.",
     "collections": "Groups of a tenant's jobs, with quotas.",
-    "job-sets": "Lists with all jobs of a program.",
+    "job-sets": "Lists of all the jobs of a program.",
     "calendars": "Dates and hours that schedules exclude, or to which they are limited.",
     "flow-keys": "Limits on the rate and the number of concurrent calls of several jobs.",
     "consumers": "Programs that receive events, and get the missed ones when they return.",
@@ -74,7 +74,7 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
     "If-None-Match": ("The ETag that the caller has.", text()),
     "Accept-Encoding": ("`gzip` if the caller accepts a compressed answer.", text()),
     "Idempotency-Key": (
-        "A repetition within 24 hours has no further effect. With another body it is refused.",
+        "A repetition within 24 hours has no further effect. With another body, it is refused.",
         text(pattern="^[!-~]{1,255}$"),
     ),
     "Sweephand-Tenant": ("The tenant for which a provider's credential acts.", TENANT_NAME),
@@ -112,9 +112,9 @@ LOOKED_AT = f". With other filters, it looks through at most {narrow_lists.MOST:
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
     "cursor": text(1, 1_024, description="`nextCursor` of the previous page, with the same query."),
-    "offset": whole(0, cursors.LARGEST_OFFSET, description="How many entries to leave out. Not with `cursor`."),
+    "offset": whole(0, cursors.LARGEST_OFFSET, description="How many entries to skip. Not with `cursor`."),
     "collection": text(1, 128, description="Only resources of this collection."),
-    "search": text(1, 128, description="Only resources with this text in their name, in upper or lower case."),
+    "search": text(1, 128, description="Only resources whose name contains this string; case is ignored."),
     "tag": text(1, 128),
     "resourceId": text(1, 256),
     "name": text(1, 128),
@@ -136,7 +136,7 @@ QUERY: Mapping[str, Schema] = {
     ),
     "plan": one_of(("true", "false"), default="false", description="Only shows what would change."),
     "token": text(1, 64, description="The token of a plan. Refused (412) if the plan has changed."),
-    "groupBy": one_of(By, description="The value by which the errors are summed up."),
+    "groupBy": one_of(By, description="The value by which the errors are counted."),
     "force": one_of(
         ("true", "false"),
         default="false",

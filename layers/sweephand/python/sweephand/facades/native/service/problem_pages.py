@@ -14,7 +14,7 @@ from sweephand.facades.native.problems import STATUS, type_of
 HTML = "text/html; charset=utf-8"
 CAUSES: Mapping[str, tuple[str, str]] = {
     "INVALID_JSON": (
-        "The body is missing, is not JSON in UTF-8, names a member twice, or is nested too deep.",
+        "The body is missing, is not JSON in UTF-8, names a member twice, or is nested too deeply.",
         "Send one JSON value. `errors[0].position` is the index of the character in question.",
     ),
     "INVALID_QUERY": (
@@ -30,7 +30,7 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Send a client id and its secret as `Basic`, or a token from `POST /oauth/token` as `Bearer`.",
     ),
     "SCOPE_MISSING": (
-        "The credential is valid, but it does not allow this.",
+        "The credential is valid, but it does not allow this request.",
         "`detail` names the scope. Use a credential that has it, or ask an administrator for one.",
     ),
     "TENANT_DISABLED": (
@@ -39,11 +39,11 @@ CAUSES: Mapping[str, tuple[str, str]] = {
     ),
     "NOT_FOUND": (
         "The resource does not exist, or it belongs to another tenant. The answer is the same for both.",
-        "Check the id and the tenant. Paths name ids; `GET /v1/jobs?name=` finds a job by its name.",
+        "Check the id and the tenant. Paths contain ids; `GET /v1/jobs?name=` finds a job by its name.",
     ),
     "METHOD_NOT_ALLOWED": (
-        "The path exists, but it does not have this method.",
-        "The header `Allow` lists its methods.",
+        "The path exists, but it does not support this method.",
+        "Use one of the methods that the header `Allow` lists.",
     ),
     "NAME_TAKEN": (
         "Another resource of the same kind already has this name.",
@@ -69,7 +69,7 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "The list would delete unusually many jobs of its set: more than 10, and more than a fifth of the set.",
         (
             "`plan` lists them. To delete them, send `allowDeletes` with their number (`allow_deletes` of `Worker` and"
-            " of `JobScheduler.start`, `--allow-deletes` of the command). Otherwise add them to the list again."
+            " of `JobScheduler.start`, `--allow-deletes` of the command). Otherwise, add them to the list again."
         ),
     ),
     "CONSUMER_TAKEN": (
@@ -77,12 +77,12 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Wait until `leaseUntil`, or end the other process, which releases the lease with `DELETE`.",
     ),
     "LEASE_OVER": (
-        "The lease of this consumer has ended, because its last heartbeat is too long ago.",
-        "Take it again with `PUT /v1/consumers/{name}/lease`, then start. Nothing is lost: events are held meanwhile.",
+        "The lease of this consumer has ended, because its last heartbeat was too long ago.",
+        "Take it again with `PUT /v1/consumers/{name}/lease`, then start. Nothing is lost: events are held until then.",
     ),
     "FACADE_LIMIT": (
         "The job was created with another API, which could not show it after this change.",
-        "Change it with the API that created it, or use only what that API knows.",
+        "Change it with the API that created it, or use only what that API supports.",
     ),
     "REVISION_MISMATCH": (
         "The resource was changed after it was read: `If-Match` names an older revision.",
@@ -109,8 +109,8 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Correct the members that `errors` lists, each with a reason and what to write instead.",
     ),
     "UNKNOWN_MEMBER": (
-        "The body has an unknown member. It is refused, so that a typing error is noticed.",
-        "`errors` names it, and the member that was probably meant.",
+        "The body has an unknown member. It is rejected, so that typing errors are noticed.",
+        "Correct or remove it: `errors` names it, and the member that you probably meant.",
     ),
     "NEVER_FIRES": (
         "The schedule has no occurrence: its rule, calendars and window exclude every time.",
@@ -122,14 +122,14 @@ CAUSES: Mapping[str, tuple[str, str]] = {
     ),
     "RATE_LIMITED": (
         "There were too many requests in a short time.",
-        "Wait for the seconds in `Retry-After`, then send the request again.",
+        "Wait for the number of seconds in `Retry-After`, then send the request again.",
     ),
     "UNAVAILABLE": (
-        "Another service that this one needs did not answer in time, or the answer would be too large.",
-        "Send the request again after `Retry-After` seconds, with the same `Idempotency-Key`; ask for smaller pages.",
+        "A service that this one depends on did not answer in time, or the answer would be too large.",
+        "Send the request again after `Retry-After` seconds, with the same `Idempotency-Key`; request smaller pages.",
     ),
     "INTERNAL": (
-        "An error of this service.",
+        "An error occurred in this service.",
         "Send the request again. If it fails again, give the operator its `requestId`.",
     ),
 }

@@ -50,7 +50,7 @@ class AsyncJobSets:
             job_set: The name of the job set.
             include: Optional parts of the answer, separated by commas. Values: `figures`.
             from_: The start of the span for `include=figures`; by default 24 hours ago. RFC 3339; without an
-                offset it is in UTC.
+                offset, it is in UTC.
             limit_seconds: The longest time that a run should take from its instant to its end. With
                 `include=figures`.
         """

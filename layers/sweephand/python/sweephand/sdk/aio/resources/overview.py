@@ -36,8 +36,8 @@ class AsyncOverview:
         """Returns the timeline of the last and next 24 hours, with a lane for each job.
 
         Args:
-            from_: The start; by default 24 hours ago. RFC 3339; without an offset it is in UTC.
-            until: The end; by default in 24 hours. At most 14 days after `from`. RFC 3339; without an offset
+            from_: The start; by default 24 hours ago. RFC 3339; without an offset, it is in UTC.
+            until: The end; by default in 24 hours. At most 14 days after `from`. RFC 3339; without an offset,
                 it is in UTC.
             collection: Only resources of this collection.
             state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
@@ -45,7 +45,7 @@ class AsyncOverview:
             tag: Only jobs with this tag. If empty, only jobs without tags.
             resource_id: Only resources with this resource id.
             name: Only resources with exactly this name.
-            search: Only resources with this text in their name, in upper or lower case.
+            search: Only resources whose name contains this string; case is ignored.
             job_ids: Only these jobs. Not with other filters.
             page_size: How many entries one request reads.
             max_items: The most entries to return; all by default.

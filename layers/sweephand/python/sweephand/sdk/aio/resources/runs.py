@@ -41,8 +41,8 @@ class AsyncRuns:
             collection: Only resources of this collection.
             tag: Only resources with this tag.
             resource_id: Only resources with this resource id.
-            from_: Only runs planned at or after this instant. RFC 3339; without an offset it is in UTC.
-            until: Only runs planned at or before this instant. RFC 3339; without an offset it is in UTC.
+            from_: Only runs planned at or after this instant. RFC 3339; without an offset, it is in UTC.
+            until: Only runs planned at or before this instant. RFC 3339; without an offset, it is in UTC.
             state: Only resources in this state. Values: `TRIGGERED`, `ACK_RECVD`, `ACK_NOT_RECVD`,
                 `RETRY_WAIT`, `HELD`, `QUEUED`, `SUCCESS`, `ERROR`, `REQUEST_ERROR`, `UNKNOWN`, `TIMEOUT`,
                 `SKIPPED`, `MISSED`, `EXPIRED`, `CANCELLED`.
@@ -190,8 +190,8 @@ class AsyncRuns:
             collection: Only runs of jobs in this collection.
             tag: Only runs of jobs with this tag.
             resource_id: Only runs of jobs with this resource id.
-            from_: Only runs planned at or after this instant. RFC 3339; without an offset it is in UTC.
-            until: Only runs planned at or before this instant. RFC 3339; without an offset it is in UTC.
+            from_: Only runs planned at or after this instant. RFC 3339; without an offset, it is in UTC.
+            until: Only runs planned at or before this instant. RFC 3339; without an offset, it is in UTC.
             state: Only runs in this state. Values: `TRIGGERED`, `ACK_RECVD`, `ACK_NOT_RECVD`, `RETRY_WAIT`,
                 `HELD`, `QUEUED`, `SUCCESS`, `ERROR`, `REQUEST_ERROR`, `UNKNOWN`, `TIMEOUT`, `SKIPPED`,
                 `MISSED`, `EXPIRED`, `CANCELLED`.

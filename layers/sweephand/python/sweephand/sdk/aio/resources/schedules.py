@@ -58,7 +58,7 @@ class AsyncSchedules:
             payload: Replaces the payload of the job's action. Any JSON, up to 64 KB.
             hooks: Each hook replaces the job's hook of the same name.
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
-            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset, it is wall time in
                 `timezone`. Fractions are rounded up.
             every: Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; up
                 to 36,500 days or 1,200 months.
@@ -78,9 +78,9 @@ class AsyncSchedules:
             dst_overlap: The rule for a wall time that the clock shows twice. Values: `first`, `second`,
                 `both`.
             month_overflow: The rule for a day that a month does not have. Values: `skip`, `clamp`, `next`.
-            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time
-                in `timezone`. Fractions are rounded up.
-            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset, it is wall
+                time in `timezone`. Fractions are rounded up.
+            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset, it is wall time in
                 `timezone`. Fractions are rounded up.
             count: How many occurrences the schedule has in all.
             jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
@@ -204,7 +204,7 @@ class AsyncSchedules:
             payload: Replaces the payload of the job's action. Any JSON, up to 64 KB.
             hooks: Each hook replaces the job's hook of the same name.
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
-            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset, it is wall time in
                 `timezone`. Fractions are rounded up.
             every: Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; up
                 to 36,500 days or 1,200 months.
@@ -224,9 +224,9 @@ class AsyncSchedules:
             dst_overlap: The rule for a wall time that the clock shows twice. Values: `first`, `second`,
                 `both`.
             month_overflow: The rule for a day that a month does not have. Values: `skip`, `clamp`, `next`.
-            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time
-                in `timezone`. Fractions are rounded up.
-            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset, it is wall
+                time in `timezone`. Fractions are rounded up.
+            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset, it is wall time in
                 `timezone`. Fractions are rounded up.
             count: How many occurrences the schedule has in all.
             jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
@@ -315,7 +315,7 @@ class AsyncSchedules:
             payload: Replaces the payload of the job's action. Any JSON, up to 64 KB.
             hooks: Actions that run after a run has succeeded or failed, or was missed.
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
-            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset, it is wall time in
                 `timezone`. Fractions are rounded up.
             every: Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; up
                 to 36,500 days or 1,200 months.
@@ -335,9 +335,9 @@ class AsyncSchedules:
             dst_overlap: The rule for a wall time that the clock shows twice. Values: `first`, `second`,
                 `both`.
             month_overflow: The rule for a day that a month does not have. Values: `skip`, `clamp`, `next`.
-            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time
-                in `timezone`. Fractions are rounded up.
-            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset, it is wall
+                time in `timezone`. Fractions are rounded up.
+            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset, it is wall time in
                 `timezone`. Fractions are rounded up.
             count: How many occurrences the schedule has in all.
             jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
@@ -444,7 +444,7 @@ class AsyncSchedules:
         Args:
             job: The id of the job.
             schedule: The id of the schedule.
-            at: The instant to explain; by default now. RFC 3339, years 1970 to 2199. Without an offset it is
+            at: The instant to explain; by default now. RFC 3339, years 1970 to 2199. Without an offset, it is
                 wall time in `timezone`. Fractions are rounded up.
         """
         return models.Explanation(
@@ -488,7 +488,7 @@ class AsyncSchedules:
         """Computes the next instants of a schedule, with warnings. Nothing is stored.
 
         Args:
-            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+            at: Once, at this instant. RFC 3339, years 1970 to 2199. Without an offset, it is wall time in
                 `timezone`. Fractions are rounded up.
             every: Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; up
                 to 36,500 days or 1,200 months.
@@ -508,20 +508,20 @@ class AsyncSchedules:
             dst_overlap: The rule for a wall time that the clock shows twice. Values: `first`, `second`,
                 `both`.
             month_overflow: The rule for a day that a month does not have. Values: `skip`, `clamp`, `next`.
-            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time
-                in `timezone`. Fractions are rounded up.
-            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset it is wall time in
+            start_time: The start (inclusive). RFC 3339, years 1970 to 2199. Without an offset, it is wall
+                time in `timezone`. Fractions are rounded up.
+            end_time: The end (inclusive). RFC 3339, years 1970 to 2199. Without an offset, it is wall time in
                 `timezone`. Fractions are rounded up.
             count: How many occurrences the schedule has in all.
             jitter_seconds: Delays each occurrence by 0 to this many seconds. The delay of an occurrence never
                 changes.
             calendars: The calendars whose times the schedule excludes, or is limited to.
             collection: The collection whose defaults and quotas apply.
-            after: Shows occurrences after this instant; by default now. RFC 3339; without an offset it is in
+            after: Shows occurrences after this instant; by default now. RFC 3339; without an offset, it is in
                 UTC.
             limit: The maximum number of entries.
-            explain: An instant to explain. RFC 3339, years 1970 to 2199. Without an offset it is wall time in
-                `timezone`. Fractions are rounded up.
+            explain: An instant to explain. RFC 3339, years 1970 to 2199. Without an offset, it is wall time
+                in `timezone`. Fractions are rounded up.
         """
         return models.Preview(
             await self._caller.json(

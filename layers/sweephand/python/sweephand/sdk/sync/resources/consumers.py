@@ -70,7 +70,7 @@ class Consumers:
         )
 
     def release_lease(self, consumer: Named, *, holder: str | None = None) -> None:
-        """Releases the lease of a consumer. From then on its events are held.
+        """Releases the lease of a consumer. From then on, its events are held.
 
         Args:
             consumer: The name of the consumer, as in the jobs' actions.

@@ -38,9 +38,9 @@ class Errors:
             collection: Only resources of this collection.
             tag: Only resources with this tag.
             resource_id: Only resources with this resource id.
-            from_: Only groups that last failed at or after this instant. RFC 3339; without an offset it is in
-                UTC.
-            until: Only groups that first failed at or before this instant. RFC 3339; without an offset it is
+            from_: Only groups that last failed at or after this instant. RFC 3339; without an offset, it is
+                in UTC.
+            until: Only groups that first failed at or before this instant. RFC 3339; without an offset, it is
                 in UTC.
             state: Only resources in this state. Values: `OPEN`, `ARCHIVED`, `RESOLVED`.
             page_size: How many entries one request reads.
@@ -108,18 +108,17 @@ class Errors:
         from_: datetime | str | None = None,
         until: datetime | str | None = None,
     ) -> models.ErrorSummary:
-        """Sums open errors up by what their jobs have in common now.
+        """Counts open errors by what their jobs have in common now.
 
         Args:
-            group_by: The value by which the errors are summed up. Values: `job`, `jobSet`, `target`,
-                `version`.
+            group_by: The value by which the errors are counted. Values: `job`, `jobSet`, `target`, `version`.
             job_id: The id of the job. The integer `_id` of a job that SAP's API created is accepted too.
             collection: Only resources of this collection.
             tag: Only resources with this tag.
             resource_id: Only resources with this resource id.
-            from_: Only groups that last failed at or after this instant. RFC 3339; without an offset it is in
-                UTC.
-            until: Only groups that first failed at or before this instant. RFC 3339; without an offset it is
+            from_: Only groups that last failed at or after this instant. RFC 3339; without an offset, it is
+                in UTC.
+            until: Only groups that first failed at or before this instant. RFC 3339; without an offset, it is
                 in UTC.
         """
         return models.ErrorSummary(

@@ -43,10 +43,10 @@ class Jobs:
             description: Free text for people.
             collection: The collection that holds the job.
             active: Whether it runs. If false, it does not run until this is true again.
-            resource_id: The caller's own id for it, by which resources can be filtered.
-            tags: Labels by which resources can be filtered.
-            start_time: The job does not run before this instant. RFC 3339; without an offset it is in UTC.
-            end_time: The job does not run after this instant. RFC 3339; without an offset it is in UTC.
+            resource_id: The caller's own id for it, by which lists can be filtered.
+            tags: Labels by which lists can be filtered.
+            start_time: The job does not run before this instant. RFC 3339; without an offset, it is in UTC.
+            end_time: The job does not run after this instant. RFC 3339; without an offset, it is in UTC.
             action: The action of the job: its target and what to send there.
             error_action: The action that runs after a run of the job has failed.
             hooks: Actions that run after a run has succeeded or failed, or was missed.
@@ -106,14 +106,14 @@ class Jobs:
         """Lists the tenant's jobs. Filters can be combined.
 
         Args:
-            offset: How many entries to leave out. Not with `cursor`.
+            offset: How many entries to skip. Not with `cursor`.
             collection: Only resources of this collection.
             state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
                 `FAULTED`.
             tag: Only jobs with this tag. If empty, only jobs without tags.
             resource_id: Only resources with this resource id.
             name: Only resources with exactly this name.
-            search: Only resources with this text in their name, in upper or lower case.
+            search: Only resources whose name contains this string; case is ignored.
             job_set: Only jobs that this job set owns.
             action_type: Only jobs whose action is of this type. With other filters, it looks through at most
                 1,000 jobs. Values: `azure_service_bus_queue`, `azure_service_bus_topic`,
@@ -166,7 +166,7 @@ class Jobs:
         )
 
     def get(self, job: Named, *, include: str | Sequence[str] | None = None) -> models.Job:
-        """Returns a job with its action and totals, and by `include` its schedules. The ETag is its revision.
+        """Returns a job with its action and totals and, with `include`, its schedules. The ETag is its revision.
 
         Args:
             job: The id of the job.
@@ -203,10 +203,10 @@ class Jobs:
             description: Free text for people.
             collection: The collection that holds the job.
             active: Whether it runs. If false, it does not run until this is true again.
-            resource_id: The caller's own id for it, by which resources can be filtered.
-            tags: Labels by which resources can be filtered.
-            start_time: The job does not run before this instant. RFC 3339; without an offset it is in UTC.
-            end_time: The job does not run after this instant. RFC 3339; without an offset it is in UTC.
+            resource_id: The caller's own id for it, by which lists can be filtered.
+            tags: Labels by which lists can be filtered.
+            start_time: The job does not run before this instant. RFC 3339; without an offset, it is in UTC.
+            end_time: The job does not run after this instant. RFC 3339; without an offset, it is in UTC.
             action: The action of the job: its target and what to send there.
             error_action: The action that runs after a run of the job has failed.
             hooks: Actions that run after a run has succeeded or failed, or was missed.
@@ -268,10 +268,10 @@ class Jobs:
             description: Free text for people.
             collection: The collection that holds the job.
             active: Whether it runs. If false, it does not run until this is true again.
-            resource_id: The caller's own id for it, by which resources can be filtered.
-            tags: Labels by which resources can be filtered.
-            start_time: The job does not run before this instant. RFC 3339; without an offset it is in UTC.
-            end_time: The job does not run after this instant. RFC 3339; without an offset it is in UTC.
+            resource_id: The caller's own id for it, by which lists can be filtered.
+            tags: Labels by which lists can be filtered.
+            start_time: The job does not run before this instant. RFC 3339; without an offset, it is in UTC.
+            end_time: The job does not run after this instant. RFC 3339; without an offset, it is in UTC.
             action: The action of the job: its target and what to send there.
             error_action: The action that runs after a run of the job has failed.
             hooks: Actions that run after a run has succeeded or failed, or was missed.
@@ -327,7 +327,7 @@ class Jobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
     ) -> models.BulkDelete:
-        """Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.
+        """Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
         Args:
             collection: Only resources of this collection.
@@ -336,7 +336,7 @@ class Jobs:
             tag: Only jobs with this tag. If empty, only jobs without tags.
             resource_id: Only resources with this resource id.
             name: Only resources with exactly this name.
-            search: Only resources with this text in their name, in upper or lower case.
+            search: Only resources whose name contains this string; case is ignored.
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
         """
@@ -421,7 +421,7 @@ class Jobs:
         Args:
             job: The id of the job.
             note: A note that says why.
-            until: The job resumes at this instant. RFC 3339; without an offset it is in UTC.
+            until: The job resumes at this instant. RFC 3339; without an offset, it is in UTC.
             if_match: Changes it only if this is still its revision.
         """
         return models.Job(
@@ -486,7 +486,7 @@ class Jobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Activates the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.
+        """Activates the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
         Args:
             collection: Only resources of this collection.
@@ -495,7 +495,7 @@ class Jobs:
             tag: Only jobs with this tag. If empty, only jobs without tags.
             resource_id: Only resources with this resource id.
             name: Only resources with exactly this name.
-            search: Only resources with this text in their name, in upper or lower case.
+            search: Only resources whose name contains this string; case is ignored.
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
@@ -535,7 +535,7 @@ class Jobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Deactivates the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them.
+        """Deactivates the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
         Args:
             collection: Only resources of this collection.
@@ -544,7 +544,7 @@ class Jobs:
             tag: Only jobs with this tag. If empty, only jobs without tags.
             resource_id: Only resources with this resource id.
             name: Only resources with exactly this name.
-            search: Only resources with this text in their name, in upper or lower case.
+            search: Only resources whose name contains this string; case is ignored.
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
@@ -586,18 +586,18 @@ class Jobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Pauses the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.
+        """Pauses the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
         Args:
             note: A note that says why.
-            until: The job resumes at this instant. RFC 3339; without an offset it is in UTC.
+            until: The job resumes at this instant. RFC 3339; without an offset, it is in UTC.
             collection: Only resources of this collection.
             state: Only resources in this state. Values: `ACTIVE`, `INACTIVE`, `PAUSED`, `COMPLETED`,
                 `FAULTED`.
             tag: Only jobs with this tag. If empty, only jobs without tags.
             resource_id: Only resources with this resource id.
             name: Only resources with exactly this name.
-            search: Only resources with this text in their name, in upper or lower case.
+            search: Only resources whose name contains this string; case is ignored.
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
@@ -638,7 +638,7 @@ class Jobs:
         expected_count: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.BulkSwitch:
-        """Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` to count them only.
+        """Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
         Args:
             collection: Only resources of this collection.
@@ -647,7 +647,7 @@ class Jobs:
             tag: Only jobs with this tag. If empty, only jobs without tags.
             resource_id: Only resources with this resource id.
             name: Only resources with exactly this name.
-            search: Only resources with this text in their name, in upper or lower case.
+            search: Only resources whose name contains this string; case is ignored.
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
@@ -698,8 +698,8 @@ class Jobs:
         Args:
             job: The id of the job.
             schedule_id: Only runs of this schedule.
-            from_: The start (inclusive); by default now. RFC 3339; without an offset it is in UTC.
-            until: The end (inclusive). RFC 3339; without an offset it is in UTC.
+            from_: The start (inclusive); by default now. RFC 3339; without an offset, it is in UTC.
+            until: The end (inclusive). RFC 3339; without an offset, it is in UTC.
             page_size: How many entries one request reads.
             max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
