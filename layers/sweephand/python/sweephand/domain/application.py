@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 QUEUE = "queue"
 """The kind of action whose runs go to an application's queue."""
 LEASE_S = 60
-"""How long a worker holds a run without a sign of life; also the visibility timeout of a new queue."""
+"""How long a worker holds a run without a heartbeat; also the visibility timeout of a new queue."""
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 10, 3_600
 RECEIVES = 20
-"""A message that was received this often goes to the stack's dead letters, which end its run."""
+"""A message that has been received this often goes to the stack's dead-letter queue, and its run ends."""
 MOST_UNKNOWN = 10
 """How often a run may come to workers that do not know its task before it ends."""
 LONGEST_UNKNOWN_S = 900
@@ -41,7 +41,7 @@ class Application:
 
 
 def lane_of(tenant: str, name: str, version: str | None) -> Lane:
-    """Returns the lane of an application's queue. It is a hash, so that no name can denote another tenant's queue."""
+    """Returns the lane of an application's queue. It is a hash, so no name can denote another tenant's queue."""
     facts = "\x00".join((tenant, name, version or "")).encode()
     digest = base64.b32encode(hashlib.sha256(facts).digest()[:16]).decode().rstrip("=").lower()
     return Lane(f"{APPLICATION}{digest}")
@@ -53,7 +53,7 @@ def unknown_again_s(times: int) -> int:
 
 
 def named_by(actions: Mapping[str, ActionDraft | ActionSpec]) -> dict[str, tuple[str, str | None]]:
-    """Returns the applications that actions name, each with the version, by the path of the action."""
+    """Returns the applications that actions name, each with its version, by the path of the action."""
     return {
         path: (action.params["application"], action.params.get("version"))
         for path, action in actions.items()

@@ -21,9 +21,9 @@ MOST_OF_A_JOB = 6
 class Calendar:
     """The current version of a calendar. version: raised by each change. reference: names the content in timings.
 
-    content: the members of schedules.calendar_content. facts: the dates and hours computed from them. Both are empty if
-    only the head was read. users: how many jobs name it. replanning: whether some of these jobs still use an earlier
-    version.
+    content: the members of schedules.calendars.calendar_content. facts: the dates and hours computed from them. Both
+    are empty if only the head was read. users: how many jobs name it. replanning: whether some of these jobs still use
+    an earlier version.
     """
 
     tenant: str

@@ -49,8 +49,8 @@ class Subscription:
 class Tenant:
     """An owner of data. applications: its subscriptions by name. purge: the operation that deletes it.
 
-    withheld: scopes that the provider withholds from all its callers. created_by, modified_by: client ids; None for
-    the service and for rows that are older than these members. off_times: when it was disabled
+    withheld: scopes that the provider withholds from all callers of the tenant. created_by, modified_by: client ids;
+    None for the service and for rows that are older than these members. off_times: when it was disabled
     (domain.occurrences.off_times).
     """
 
@@ -121,7 +121,7 @@ class Retention:
     """The retention of a collection's runs and ended jobs.
 
     run_days: how long the ledger keeps a run, counted from its end. ended_job_days: how long a job is kept after the
-    last of its schedules became COMPLETED; 0: for ever.
+    last of its schedules became COMPLETED; 0: forever.
     """
 
     run_days: int = 15

@@ -1,4 +1,4 @@
-"""A consumer of events: its lease, its phase, and which of its missed occurrences it still gets."""
+"""A consumer of events: its lease, its phase, and which missed occurrences it still gets."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Consumer:
-    """A consumer. phase: as stored; `phase_at` also considers whether the lease is over.
+    """A consumer. phase: as stored; `phase_at` also considers whether the lease has expired.
 
-    taken_at: when its holder took the lease, which identifies this lease. decided: whether it was already chosen which
-    missed occurrences the consumer gets. current: the whole id of the last run that was sent on. watched: whether its
-    wake is in the next-run index. idle_at: since when nothing is held, so that its wake will be removed. ends_until:
-    set if it was deleted; runs planned until then are no longer sent.
+    taken_at: when its holder took the lease, which identifies this lease. decided: whether the missed occurrences that
+    the consumer gets have been chosen. current: the whole id of the last run that was sent on. watched: whether its
+    wake is in the next-run index. idle_at: since when nothing has been held; its wake will then be removed. ends_until:
+    set if it was deleted; runs planned up to this instant are no longer sent.
     """
 
     tenant: str
@@ -83,7 +83,7 @@ class MissedRule:
         )
 
     def kept(self, planned: Sequence[datetime], now: datetime, *, starting: bool) -> range:
-        """Returns the places of the runs that are kept. planned: the instants of one job's held runs, in order.
+        """Returns the positions of the runs that are kept. planned: the instants of one job's held runs, in order.
 
         starting: whether the consumer gets them now. Before that, only age and number count.
         """
@@ -97,7 +97,7 @@ class MissedRule:
 
 @dataclass(frozen=True)
 class Dropped:
-    """The occurrences of one job that its consumer will not get. The count includes each of them once."""
+    """The occurrences of one job that its consumer will not get. Each of them counts once."""
 
     job_id: str
     first_at: datetime

@@ -93,13 +93,13 @@ OF_STATE: Mapping[State, EventType] = {
     State.EXPIRED: EventType.RUN_EXPIRED,
     State.CANCELLED: EventType.RUN_CANCELLED,
 }
-"""The event of one run, by its final state."""
+"""The event for one run, by its final state."""
 OF_LINE: Mapping[State, EventType] = {
     State.SKIPPED: EventType.OCCURRENCES_SKIPPED,
     State.MISSED: EventType.OCCURRENCES_MISSED,
     State.EXPIRED: EventType.OCCURRENCES_EXPIRED,
 }
-"""The event of a ledger range, which stands for many occurrences."""
+"""The event for a ledger range, which stands for many occurrences."""
 
 USER_REASONS = frozenset(
     {
@@ -150,7 +150,7 @@ def wanted(events: Iterable[Event], choice: Events) -> list[Event]:
 
 
 def of_run(run: Run, job: Job | None, collection: str) -> Event:
-    """Returns the event of a finished run or of a ledger range. job: None if it was deleted."""
+    """Returns the event for a finished run or a ledger range. job: None if it was deleted."""
     assert run.finished
     kind = OF_STATE[run.state] if run.range_count is None else OF_LINE[run.state]
     members = {"runId": run.id, "scheduleId": run.schedule_id, "state": run.state.value, "reason": run.reason}
@@ -160,7 +160,7 @@ def of_run(run: Run, job: Job | None, collection: str) -> Event:
 
 
 def of_retry(run: Run, job: Job) -> Event:
-    """Returns the event of an attempt that failed, while the run waits for the next one."""
+    """Returns the event for an attempt that failed, while the run waits for the next one."""
     assert run.state is State.RETRY_WAIT
     failed, at = run.attempt - 1, run.finished_at or run.planned_at
     members: dict[str, Any] = {
@@ -194,7 +194,7 @@ def _of_many(run: Run) -> dict[str, Any]:
 
 
 def of_completed(schedule: Schedule, reason: StateReason, job: Job, at: datetime) -> Event:
-    """Returns the event of a schedule whose runs have all ended. at: when the last of them ended.
+    """Returns the event for a schedule whose runs have all ended. at: when the last of them ended.
 
     schedule: COMPLETED, or FAULTED if its only run failed.
     """
@@ -202,13 +202,13 @@ def of_completed(schedule: Schedule, reason: StateReason, job: Job, at: datetime
 
 
 def of_broken(schedule: Schedule, job: Job, at: datetime) -> Event:
-    """Returns the event of a schedule whose stored timing cannot be read. at: when this was found."""
+    """Returns the event for a schedule whose stored timing cannot be read. at: when this was found."""
     reason = StateReason.UNREADABLE
     return _of_schedule(EventType.SCHEDULE_BROKEN, schedule, ScheduleState.BROKEN, reason, job, at)
 
 
 def of_deactivated(schedule: Schedule, reason: StateReason, job: Job) -> Event:
-    """Returns the event of a schedule that the service switched off. schedule: its state after that."""
+    """Returns the event for a schedule that the service switched off. schedule: its state after that."""
     return _of_schedule(EventType.SCHEDULE_DEACTIVATED, schedule, schedule.state, reason, job, schedule.modified_at)
 
 
@@ -228,14 +228,14 @@ def _of_schedule(
 
 
 def of_finding(finding: Finding, schedule: Schedule, job: Job, count: int, at: datetime) -> Event:
-    """Returns the event of a repair by the audit. count: how many runs it concerns. One event per finding and hour."""
+    """Returns the event for a repair by the audit. count: how many runs it concerns. One event per finding and hour."""
     members = {"scheduleId": schedule.id, "finding": finding.value, "count": count}
     key = f"{schedule.id}:{finding.value}:{int(at.timestamp()) // 3_600}"
     return _event(EventType.AUDIT_FINDING, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
 def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: datetime) -> Event:
-    """Returns the event of open failures that will expire. job: None if deleted. first: when the first one expires."""
+    """Returns the event for open failures that will expire. job: None if deleted. first: when the first one expires."""
     key, members = f"{group.id}:{int(first.timestamp())}", {"count": count, "expiresAt": text_ms(first)}
     who = _of_job(job) | _of_signature(group.signature)
     return _event(EventType.ERRORS_EXPIRING, key, at, group.tenant, group.collection, who | members)
@@ -244,7 +244,7 @@ def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: 
 def of_archiving(
     kind: EventType, group: Group, job: Job | None, run_id: str | None, actor: str | None, at: datetime
 ) -> Event:
-    """Returns the event of failures that were archived or restored. run_id: None for the whole group."""
+    """Returns the event for failures that were archived or restored. run_id: None for the whole group."""
     members = {"runId": run_id, "actor": actor}
     key = f"{run_id or group.id}:{epoch_ms(at)}"
     who = _of_job(job) | _of_signature(group.signature)
@@ -254,7 +254,7 @@ def of_archiving(
 def of_rerun(
     kind: EventType, failed: Run, job: Job | None, collection: str, rerun: str, actor: str | None, at: datetime
 ) -> Event:
-    """Returns the event of a failed run whose rerun began with an edit, or succeeded. rerun: its whole id."""
+    """Returns the event for a failed run whose rerun began with an edit, or succeeded. rerun: its whole id."""
     members = {"runId": failed.id, "rerunId": rerun, "actor": actor}
     who = _of_job(job) | _of_signature(signature_of(failed))
     return _event(kind, rerun, at, failed.tenant, collection, who | members)
@@ -270,7 +270,7 @@ def _of_signature(signature: Signature) -> dict[str, Any]:
 
 
 def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: datetime) -> Event:
-    """Returns the event of a target's circuit under a flow key.
+    """Returns the event for a target's circuit under a flow key.
 
     circuit: its state while it was open. job: the job whose call opened or closed it. Two calls that see the same
     opening, or close the circuit at the same time, give the same event.
@@ -288,7 +288,7 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
 
 
 def of_operation(operation: Operation) -> Event:
-    """Returns the event of an operation that failed. It has no collection; the provider's operations have no tenant."""
+    """Returns the event for an operation that failed. It has no collection and, for the provider's, no tenant."""
     assert operation.ended_at is not None
     members = {
         "operationId": operation.id,
@@ -307,7 +307,7 @@ def of_operation(operation: Operation) -> Event:
 def of_credential(
     kind: EventType, credential: Mapping[str, Any], tenant: str | None, actor: str | None, at: datetime
 ) -> Event:
-    """Returns the event of a credential that was created, rotated or deleted, or lost its former secret.
+    """Returns the event for a credential that was created, rotated or deleted, or that lost its former secret.
 
     credential: client_id, scopes, generation and former_until (the instant until which its former secret is accepted).
     """
@@ -325,13 +325,13 @@ def of_credential(
 def of_signing_key(
     kind: EventType, tenant: str, collection: str, key_id: str, actor: str | None, at: datetime
 ) -> Event:
-    """Returns the event of a signing key that was created or deleted."""
+    """Returns the event for a signing key that was created or deleted."""
     members = {"actor": actor, "signingKey": key_id}
     return _event(kind, key_id, at, tenant, collection, members)
 
 
 def of_tenant(kind: EventType, tenant: Tenant, actor: str | None, at: datetime) -> Event:
-    """Returns the event of a tenant that was created, changed, enabled, disabled or is being deleted."""
+    """Returns the event for a tenant that was created, changed, enabled, disabled or is being deleted."""
     members = {
         "actor": actor,
         "state": tenant.state.value,
@@ -342,14 +342,14 @@ def of_tenant(kind: EventType, tenant: Tenant, actor: str | None, at: datetime) 
 
 
 def of_job(kind: EventType, job: Job) -> Event:
-    """Returns the event of a user's change to a job. job: its state after the change; for job.deleted, before it."""
+    """Returns the event for a user's change to a job. job: its state after the change; for job.deleted, before it."""
     members = {"revision": job.revision, "active": job.active, "paused": job.pause is not None, "facade": job.facade}
     key = f"{job.id}:{job.revision}"
     return _event(kind, key, job.modified_at, job.tenant, job.collection, _of_job(job) | members)
 
 
 def of_switch(collection: Collection) -> Event:
-    """Returns the event of a collection that was just enabled or disabled."""
+    """Returns the event for a collection that was just enabled or disabled."""
     on = collection.state is CollectionState.ENABLED
     kind = EventType.COLLECTION_ENABLED if on else EventType.COLLECTION_DISABLED
     assert collection.modified_at is not None
@@ -359,7 +359,7 @@ def of_switch(collection: Collection) -> Event:
 
 
 def of_change(before: Job, after: Job, *, schedules_too: bool) -> list[Event]:
-    """Returns the events of one change: one for each switch that was moved, and job.changed for everything else.
+    """Returns the events for one change: one for each switch that changed, and job.changed for everything else.
 
     schedules_too: whether a schedule was added, deleted or changed.
     """
@@ -389,8 +389,8 @@ JOB_EXECUTION = "JobSchedulerJobExecution"
 def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
     """Returns the alert that `ansConfig` requests for a finished run, and the status that `calmConfig` requests.
 
-    There is none for states that SAP's log does not have (skipped, missed, cancelled), for error actions and for tests.
-    Like a collection's events, alerts are about runs, not about attempts.
+    There are none for states that SAP's log does not have (skipped, missed, cancelled), for error actions and for
+    tests. Like a collection's events, alerts are about runs, not about attempts.
     """
     if run.state not in FAILED | {State.SUCCESS} or run.kind in APART or run.range_count is not None:
         return []

@@ -15,7 +15,7 @@ _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12
 """The parts in which two messages of the same failure differ: ids, hashes, numbers."""
 
 _SINCE_EVER = {"action": False, "errorAction": True}
-"""The values that were hashed before hooks existed. They let groups from that time keep their ids."""
+"""The values that were hashed before hooks existed. With them, groups from that time keep their ids."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class Failure:
     """One failed run of a group. at: when it was recorded; None if it was rerun before that.
 
     expires_at: when its row in the ledger expires. rerun_by: the whole id of the run that repeats it. rerun_at: when
-    that run was started. operation: the operation that requested the rerun, if any. archived: set if this run was
-    archived alone, in addition to the state of its group.
+    that run was started. operation: the operation that requested the rerun, if any. archived: set if this run
+    itself was archived, whatever the state of its group.
     """
 
     run_id: str

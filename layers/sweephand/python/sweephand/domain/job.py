@@ -22,7 +22,7 @@ CLOSED_FACADES = frozenset({"azure"})
 TASK_KINDS = frozenset({"ecs"})
 """Kinds of actions that run a tenant's code in the stack's own account. They require a separate scope."""
 IN_JOBS_TRANSACTION = 60
-"""The most writes of schedules and payloads in their job's transaction, of which DynamoDB allows 100 in all.
+"""The most writes of schedules and payloads in the transaction of their job. DynamoDB allows 100 writes in all.
 
 Schedules of larger jobs follow in separate transactions.
 """
@@ -68,7 +68,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True)
 class Payload:
-    """The body sent to the target. text: exactly as it is sent. is_json: the caller gave it as JSON."""
+    """The body sent to the target. text: exactly as it is sent. is_json: whether the caller gave it as JSON."""
 
     text: str
     is_json: bool
@@ -119,7 +119,7 @@ class Job:
     attributes: JSON that only its facade reads.
 
     schedule_ids: set for jobs with at most 40 schedules, so that a list reads them by key; empty with
-    `many_schedules`. schedule_count: counts towards the tenant's quota, schedules not yet written included.
+    `many_schedules`. schedule_count: counts towards the tenant's quota, including schedules not yet written.
     open_change: the revision whose schedules are still being written because they did not fit into one transaction.
     own_runs: whether it may have runs that belong to no schedule. A list of many jobs reads only ledgers that exist.
     job_set, key: the set that owns it, and its key there.
@@ -175,7 +175,7 @@ class Job:
 
 
 JOBS_OF_ORDINAL = 1_000_000_000
-"""The number of integer ids of a tenant. With the ordinal, ids stay below 2^53, where JavaScript is exact."""
+"""The number of integer ids that each tenant has. With the ordinal, ids stay below 2^53, where JavaScript is exact."""
 
 
 def integer_id(ordinal: int, number: int) -> int:
@@ -188,7 +188,7 @@ def ordinal_and_number(integer: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class ActionDraft:
-    """An action that a caller requests, not yet stored: params and retry are validated, secrets are in clear text.
+    """An action that a caller requests, not yet stored: params and retry are validated, secrets are in plain text.
 
     secrets: values by field path, relative to the action: `authentication.password`. A field in `kept` keeps the stored
     value.

@@ -12,7 +12,7 @@ from sweephand.records import dataclass
 
 MOST_JOBS = 1_000
 DELETES_ALWAYS = 10
-"""A plan may delete this many jobs, or a fifth of the set if that is more. More need the caller's consent by number."""
+"""A plan may delete this many jobs, or a fifth of the set if that is more. For more, the caller states the number."""
 DELETES_SHARE = 5
 
 
@@ -80,7 +80,7 @@ class Verb(StrEnum):
     DELETE = "delete"
     UPDATE = "update"
     REPAIR = "repair"
-    """The job was changed or deleted by somebody other than the set, and becomes again what the list says."""
+    """Somebody changed or deleted the job since the set was applied. It becomes again what the list says."""
     CREATE = "create"
 
 

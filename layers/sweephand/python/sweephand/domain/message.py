@@ -14,7 +14,7 @@ from sweephand.records import dataclass
 
 VERSION = 1
 READABLE = frozenset({VERSION})
-"""Versions that this code reads: its own and the previous one, so that old and new functions can run together."""
+"""The versions that this code reads: its own and any previous one, so that old and new functions can run together."""
 
 
 class Subject(StrEnum):
@@ -39,8 +39,9 @@ class Pointer:
     """A request for work on one row.
 
     instant: the planned instant in whole seconds. attempt: the attempt to make. generation: the schedule's generation
-    that planned the instant. decided: the misfire policy was already applied (catch-up, change, audit). mark: shows a
-    worker's claim that the service sent the pointer (security.marks); only messages to applications have one.
+    that planned the instant. decided: whether the misfire policy was already applied (catch-up, change, audit). mark:
+    shows, when a worker claims the run, that the service sent the pointer (security.marks); only messages to
+    applications have one.
 
     Subjects other than RUN:
     SCHEDULE: complete the schedule if it is over. CLEAN_UP: end the open runs of a deleted owner (run: the name of the
@@ -101,7 +102,7 @@ def encode(pointer: Pointer) -> str:
 
 
 def decode(body: str) -> Pointer:
-    """Reads a message of this version or the previous one. Raises Unreadable for any other."""
+    """Reads a message of a version in READABLE. Raises Unreadable for any other."""
     try:
         members = json.loads(body)
         if members["v"] not in READABLE:

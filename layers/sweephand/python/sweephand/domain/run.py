@@ -120,7 +120,7 @@ class Kind(StrEnum):
 REACTIONS = frozenset({Kind.ERROR_ACTION, Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED})
 """Runs started by the end of another run. They have a separate action, and their own end starts nothing."""
 APART = REACTIONS | {Kind.TEST}
-"""Runs that are apart from those of the schedules. They take no turn; their end starts and switches off nothing."""
+"""Runs separate from those of the schedules. They take no turn; their end starts nothing and switches nothing off."""
 
 
 class Verdict(StrEnum):
@@ -181,7 +181,7 @@ _FROM_ITS_JOB = "from its job"
 
 
 def from_its_job(default: Any) -> Any:
-    """Declares a member that a run takes from its job as it begins and shows as the job does, under the same name."""
+    """Declares a member that a run takes from its job when it begins, and shows under the same name as the job does."""
     return field(default=default, metadata={_FROM_ITS_JOB: True})
 
 

@@ -91,13 +91,13 @@ class Schedule:
     the previous generation. still_due: future instants that earlier generations have counted and this one does not
     contain. off_times: when it was off; needed for messages sent before that (domain.occurrences.off_times).
 
-    missed_from, missed_to: the last span of occurrences that is not sent one by one; late messages of it are dropped.
-    Without missed_from, the span is everything planned up to missed_to. left_out_to: up to here, ledger ranges stand
-    for the occurrences that were left out, and nothing is sent, unless all of them are.
+    missed_from, missed_to: the last span of occurrences that is not sent one by one; late messages for them are
+    dropped. Without missed_from, the span is everything planned up to missed_to. left_out_to: up to here, ledger ranges
+    stand for the occurrences that were left out, and nothing is sent, unless all of them are.
 
     collection: that of its job. held_from: the earliest instant not yet sent while its collection or tenant is
     disabled; next_run_at is then only the next check. completed_at: set once COMPLETED. unreachable: since when its
-    target does not answer (flow.lifecycle.unreachable.Streak); None while it answers. hooks: hooks that replace those
+    target has not answered (flow.lifecycle.unreachable.Streak); None while it answers. hooks: hooks that replace those
     of its job (domain.jobs.job_state.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
     newer_packed: the timing with the current versions of its calendars, while it does not follow them yet. It is set
     only in responses and never stored.

@@ -23,7 +23,7 @@ BATCH_MOST = 10
 DELAY_MOST_S = 900
 OTHER_FORM = {"QueueAlreadyExists", "QueueNameExists"}
 GONE = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"}
-"""Codes of SQS, by its query protocol and by its JSON protocol."""
+"""The codes of SQS for a queue that does not exist, in its query protocol and its JSON protocol."""
 
 
 @dataclass(frozen=True)

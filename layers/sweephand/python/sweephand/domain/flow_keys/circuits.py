@@ -14,7 +14,7 @@ from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
 from sweephand.records import dataclass
 
 READ_EACH_S = 5.0
-"""How long a process uses a circuit that it has read."""
+"""How long a process uses a circuit before it reads the circuit again."""
 KEPT = timedelta(days=30)
 """A circuit without calls is deleted after this time."""
 

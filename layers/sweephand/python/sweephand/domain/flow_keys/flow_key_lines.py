@@ -74,7 +74,7 @@ class Called:
 
 @dataclass(frozen=True)
 class Calls:
-    """The result of a check. check_at: when the line must be checked again, if no message for that was sent yet."""
+    """The result of a check. check_at: when the line must be checked again, unless a message for that has been sent."""
 
     turnstile: Turnstile
     called: tuple[Called, ...] = ()
@@ -90,7 +90,7 @@ def call(turnstile: Turnstile, line: Line, shut: Mapping[str, datetime], now: da
     """Returns which runs are called out of the line, and for which instants.
 
     shut: targets with an open circuit, and when the next call may test each of them. One run is called for each. A run
-    whose patience ends before its turn is called when it ends, without a turn or a place, and then ends.
+    whose patience ends before its turn is called when its patience ends. It gets neither a turn nor a place, and ends.
     """
     interval = turnstile.terms.rate.interval if turnstile.terms.rate else timedelta(0)
     turn_at = _next_turn(turnstile, now)
@@ -137,7 +137,7 @@ def _place_to(held: Place, turn_at: datetime) -> Place:
 
 
 def _in_vain(entry: Waiting, comes_at: datetime, probe_at: datetime | None, now: datetime) -> Called | None:
-    """Calls a run that would arrive too late when its patience ends, if that is soon."""
+    """Calls a run for the end of its patience, if that is soon and the run would arrive only after it."""
     over_at = entry.patience.over_at(comes_at, shut=probe_at is not None)
     if over_at is None or over_at > now + AHEAD:
         return None

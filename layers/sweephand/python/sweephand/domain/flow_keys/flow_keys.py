@@ -26,7 +26,7 @@ NAP = timedelta(seconds=1)
 AHEAD = timedelta(seconds=60)
 """How far ahead of their turns runs are called out of the line."""
 COMES_WITHIN = timedelta(seconds=20)
-"""A called run that has not arrived after this time has lost its message. It loses its place and is called again."""
+"""If a called run has not arrived within this time, its message is lost. It loses its place and is called again."""
 RECHECK_AFTER = timedelta(seconds=60)
 """The longest time between two checks of the line, by its row in the next-run index."""
 AWAITS_BEYOND = timedelta(seconds=60)
@@ -209,9 +209,10 @@ class Stay:
 
 @dataclass(frozen=True)
 class Leave:
-    """A run's release of its place. own: whether the executor that made the call asks, which knows that it has ended.
+    """A run's release of its place.
 
-    order: the entry of a run that left the line without a call, so that another run gets its turn.
+    own: whether it comes from the executor that made the call, which knows that the call has ended. order: the entry of
+    a run that left the line without a call, so that another run gets its turn.
     """
 
     who: str
@@ -221,7 +222,7 @@ class Leave:
 
 @dataclass(frozen=True)
 class Join:
-    """The news that a run has joined the line. again: whether it was called before and was not let through."""
+    """The news that a run has joined the line. again: whether it was called before but not let through."""
 
     who: str
     order: str
@@ -323,7 +324,7 @@ def _same_turn(turnstile: Turnstile, now: datetime) -> datetime:
 
 
 def with_place(turnstile: Turnstile, who: str, place: Place, now: datetime) -> Turnstile:
-    """Returns the turnstile with a run's place. Without a limit of places, only called runs have one."""
+    """Returns the turnstile with a run's place. Without a limit on places, only called runs have one."""
     if turnstile.terms.parallelism is None and not (place.holds is Holds.CALLED and turnstile.terms.slow):
         return _without_place(turnstile, who, now)
     return replace(turnstile, places={**_without_place(turnstile, who, now).places, who: place})

@@ -47,7 +47,7 @@ def members(value: object, field: str, known: Collection[str], mistakes: Mistake
 
 
 def unknown(field: str, name: str, known: Collection[str]) -> InvalidRequest:
-    """Returns the error for an unknown member, with the known one that is most like it."""
+    """Returns the error for an unknown member, with the most similar known one."""
     return InvalidRequest(below(field, name), near_names.unknown_member(field, name, known), code="UNKNOWN_MEMBER")
 
 

@@ -1,6 +1,6 @@
 """JSON that keeps the digits of numbers and the order of members as their author wrote them.
 
-It does not keep spaces between tokens and the spelling of escapes, because they have no meaning (RFC 8259).
+It does not keep spaces between tokens or the spelling of escapes, because these have no meaning (RFC 8259).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ ALIASES: Mapping[str, str] = {
     "uri": "url",
     "zone": "timezone",
 }
-"""The names of this service, by names that other schedulers use, in lower case without punctuation."""
+"""The names in this service, by the names that other schedulers use, in lower case without punctuation."""
 PLACES: Mapping[str, str] = {
     **dict.fromkeys(("url", "method", "headers", "payload", "body", "authentication", "outcome", "retry"), "action"),
     **dict.fromkeys(
@@ -78,7 +78,7 @@ PLACES: Mapping[str, str] = {
     **dict.fromkeys(("maxJobs", "maxRunsPerJob", "minIntervalSeconds"), "quota"),
     **dict.fromkeys(("runDays", "endedJobDays"), "retention"),
 }
-"""The objects that contain members which callers often write elsewhere."""
+"""The objects that contain members that callers often write elsewhere."""
 _COUNTED = re.compile(r"found \d+\Z", re.ASCII)
 _MARKS = re.compile("[^a-z0-9]")
 

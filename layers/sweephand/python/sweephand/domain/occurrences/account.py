@@ -1,6 +1,6 @@
 """A schedule's account: compares the occurrences of its plans with the rows of the ledger. Pure.
 
-An occurrence has its own row, or it belongs to a line: one row for a range of occurrences that were never sent.
+An occurrence has its own row, or it belongs to a range: one row for many occurrences that were never sent.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Account:
 
     @property
     def newest(self) -> datetime:
-        """Returns the latest instant that has a row or belongs to a line."""
+        """Returns the latest instant that has a row or belongs to a range."""
         known = [run.planned_at for run in self.rows.values()]
         return max([self.since, self.generations[-1].began, *known, *(last_of(line) for line in self.lines)])
 
     def left_out(self, instant: datetime) -> bool:
-        """Returns True if the instant belongs to a line."""
+        """Returns True if the instant belongs to a range."""
         return any(line.planned_at <= instant <= last_of(line) for line in self.lines)
 
     def owed(self, until: datetime, most: int) -> list[Owed]:
@@ -59,11 +59,11 @@ class Account:
         return sorted([*by_rule, *chained], key=lambda each: each.instant)[:most] if chained else by_rule
 
     def missing(self, until: datetime, most: int) -> list[Owed]:
-        """Returns the owed instants up to `until` that have neither row nor line."""
+        """Returns the owed instants up to `until` that have no row and belong to no range."""
         return self.without_row(self.owed(until, most))
 
     def without_row(self, owed: Iterable[Owed]) -> list[Owed]:
-        """Returns the given instants that have neither row nor line."""
+        """Returns the given instants that have no row and belong to no range."""
         there = {run.planned_at for run in self.rows.values()}
         return [each for each in owed if each.instant not in there and not self.left_out(each.instant)]
 
@@ -73,7 +73,7 @@ class Account:
         return rows + len(self.missing(until, most))
 
     def miscounted(self) -> list[tuple[Run, int]]:
-        """Returns the misfire lines that count occurrences with a row of their own, each with the correct count."""
+        """Returns the misfire ranges that count occurrences with a row of their own, each with the correct count."""
         by_number = {each.number: each for each in self.generations}
         found = []
         for line in self.lines:
@@ -91,8 +91,8 @@ class Account:
         """Returns the instant up to which totals are final: before the first occurrence that is missing or open.
 
         An open run does not hold the instant back if it is a day old and has a wake-up: it corrects the totals when it
-        ends. The instant never lies within a line, because the next audit would not read that line. It never lies after
-        the last known link of a chain.
+        ends. The instant never lies within a range, because the next audit would not read that range. It never lies
+        after the last known link of a chain.
         """
         firm = [each.instant for each in missing]
         firm += [

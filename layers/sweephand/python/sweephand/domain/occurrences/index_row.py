@@ -14,7 +14,7 @@ from sweephand.records import dataclass
 WAKE_AGAIN = timedelta(minutes=15)
 """A row that sent a wake-up sends it again after this time, until its wait is over."""
 WAKE = timedelta(seconds=60)
-"""The sweeper checks a row that is written before its message after this time, in case the message was lost."""
+"""If a row is written before its message, the sweeper checks it after this time, in case the message was lost."""
 
 
 class Waits(StrEnum):
@@ -49,7 +49,7 @@ class Waits(StrEnum):
     CONSUMER = "M"
     """A consumer that is away: runs are held for it, and those that it will not get are ended."""
     ENDED = "K"
-    """A COMPLETED schedule in its retention. Its job is deleted when all schedules are. `since` is its completion."""
+    """A COMPLETED schedule in its retention, after which its job may be deleted. `since` is its completion."""
 
 
 class UnknownKind(LookupError):

@@ -119,7 +119,7 @@ def slots(schedule: Schedule, timing: Timing, begin: datetime, slot_s: int, coun
 
 @lru_cache(maxsize=4096)
 def _slots_by_rule(timing: Timing, begin: int, slot_s: int, count: int) -> tuple[int, ...]:
-    """Returns the same for a rule, because many schedules share one.
+    """Returns the same for a rule. It is cached, because many schedules share a rule.
 
     If it takes too long, returns the counts so far.
     """

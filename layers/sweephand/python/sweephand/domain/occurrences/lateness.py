@@ -10,7 +10,7 @@ from typing import Any
 from sweephand.records import dataclass
 
 FRESH = timedelta(minutes=2)
-"""An occurrence of this age is not missed yet, because fewer than two ticks have passed."""
+"""An occurrence up to this age is not missed yet, because fewer than two ticks have passed."""
 ALL_UNDER = timedelta(seconds=1_200)
 """SAP's rule: below 20 minutes, all missed occurrences run; from 20 minutes on, only the last."""
 RATE_PER_MINUTE = 60
@@ -39,7 +39,7 @@ def inactive(given: Mapping[str, Any]) -> dict[str, str]:
 class Policy:
     """A misfire policy. rate_per_minute: how fast missed occurrences are sent after an outage.
 
-    max_lateness_s: an occurrence that is later never runs, whatever the type; None for no limit.
+    max_lateness_s: an occurrence that is later than this never runs, whatever the type; None for no limit.
     """
 
     type: Misfire = Misfire.SAP

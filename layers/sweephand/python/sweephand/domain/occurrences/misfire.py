@@ -106,12 +106,12 @@ def comes_too_late(
     sent_at: datetime | None = None,
     through: datetime | None = None,
 ) -> tuple[State, Reason] | None:
-    """Returns how an occurrence ends whose message reaches the executor late; None if it runs.
+    """Returns the state and the reason of an occurrence whose message reaches the executor late; None if it runs.
 
     It is expired if it exceeds the policy's limit. It is missed if the policy runs no missed occurrence, or if it runs
     only the last and a later one is already due. timing: the plan that sent it. through: that plan's last occurrence,
-    if the plan has ended. sent_at: when the queue accepted the message. A sweep that sent it late had decided that it
-    runs, so only the time after that counts.
+    if the plan has ended. sent_at: when the queue accepted the message. Except with the type `skip`, a sweep that sent
+    it late had decided that it runs, so only the time after that counts.
     """
     if policy.expires(now - instant):
         return State.EXPIRED, Reason.MAX_LATENESS
@@ -125,7 +125,7 @@ def comes_too_late(
 
 
 def _following(timing: Timing, instant: datetime, accepted_at: datetime) -> datetime | None:
-    """Returns the next occurrence. In a series that follows its actual starts, it is one interval after the sending."""
+    """Returns the next occurrence. In a series that follows its actual starts, it is one interval after acceptance."""
     if timing.actual_start_interval_s is not None:
         return accepted_at + timedelta(seconds=timing.actual_start_interval_s)
     return timing.rule.next_after(instant)

@@ -1,4 +1,4 @@
-"""Times in which something was switched off. Occurrences that fell due then never run, however late the message. Pure.
+"""Times in which something was off. Occurrences that fell due then never run, however late their messages are. Pure.
 
 A schedule needs this only for occurrences that it had sent ahead when it was switched off. Tenants and collections need
 it for such occurrences of all their schedules. All other occurrences of that time were never sent.

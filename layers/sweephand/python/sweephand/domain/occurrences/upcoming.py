@@ -41,7 +41,7 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
 
 
 def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime, limit: int) -> list[Occurrence]:
-    """Returns the instants of both versions, as far as the count allows for those that either has before them.
+    """Returns the instants that both versions contain, within the count, which the instants of either version use up.
 
     The schedule uses the older version until it follows the change, and the newer one from then on. Instants that are
     still due from before run anyway.

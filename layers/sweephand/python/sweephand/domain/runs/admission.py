@@ -81,7 +81,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class TakeOver:
-    """Claim the same attempt again, because its executor's lease is over."""
+    """Claim the same attempt again, because its executor's lease has expired."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _late_without_row(pointer: Pointer, context: RunContext, now: datetime) -> S
 
 
 def _without_row(pointer: Pointer, context: RunContext, now: datetime, sent_at: datetime | None) -> Admission:
-    """Decides in the protocol's order: owner, time, plan, times of being off, lateness, permission to run."""
+    """Decides in the protocol's order: owner, time, plan, off times, lateness, permission to run."""
     if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1:
         return Drop("its run must be written before its message")
     if context.job is None or context.schedule is None:

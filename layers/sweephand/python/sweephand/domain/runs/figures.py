@@ -30,8 +30,8 @@ class Figures:
     """The figures of some runs. runs: how many ended by success or failure. retried: how many had several attempts.
 
     lateness: from the planned instant to the first attempt. critical: from the planned instant to the end. breach_in_s:
-    the seconds until the critical time reaches the limit if it continues to grow as it does; 0 if it already has; None
-    if it does not grow.
+    the seconds until the critical time reaches the limit if it keeps growing at its present rate; 0 if it already has;
+    None if it does not grow.
     """
 
     runs: int

@@ -1,8 +1,8 @@
 """The overlap policy: one run of a schedule at a time holds its slot, and the policy decides about others. Pure.
 
 Scheduled and manual runs count; error actions do not. A run is active until its end, even while it waits for a retry or
-a result. The slot itself never expires: if the holder's lease is over, only the holder's own message continues or ends
-the run.
+a result. The slot itself never expires: if the holder's lease has expired, only the holder's own message continues or
+ends the run.
 """
 
 from __future__ import annotations

@@ -325,7 +325,7 @@ _FORM = re.compile(r"([1-5])xx|([1-5][0-9][0-9])(?:-([1-5][0-9][0-9]))?", re.ASC
 
 
 def bounds(text: str) -> tuple[int, int] | None:
-    """Returns the lowest and the highest status of an item; None if it has none of the forms."""
+    """Returns the lowest and the highest status of an item; None if it is not in any of the forms."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None

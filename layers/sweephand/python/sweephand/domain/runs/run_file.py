@@ -87,7 +87,7 @@ def _camel(name: str) -> str:
 
 
 OF_ITS_JOB = {_camel(name): name for name in FROM_ITS_JOB}
-"""The attributes of the members that a run takes from its job and shows as the job does, by their names."""
+"""The attributes that a run takes from its job and shows as the job does, by the names of the members."""
 
 
 def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def settle(
 ) -> Settlement:
     """Settles an attempt. uniform: for the retry's jitter. callback_timeout_s: the default wait for a result.
 
-    The caller sets expires_at of a finished run.
+    The caller sets `expires_at` of a finished run.
     """
     ended = replace(
         run,
