@@ -154,7 +154,7 @@ class Series:
         return sum(1 for _ in islice(self.seconds(after, until), max(0, limit)))
 
     def seconds(self, after: int, until: int) -> Iterator[int]:
-        """Yields the occurrences in (after, until], rising."""
+        """Yields the occurrences in (after, until], in order."""
         upcoming = self.after(after)
         while upcoming is not None and upcoming <= until:
             spend(4)
@@ -299,7 +299,8 @@ class Window(Over):
 class Jittered(Over):
     """The occurrences of `series`, each delayed by 0 to `spread_s` seconds: the same for the same salt and instant.
 
-    A delay never reaches the next occurrence, so the order stays, and never passes `last`, the end of the window.
+    A delay never reaches the next occurrence, so the order stays the same, and never passes `last`, the end of the
+    window.
     """
 
     series: Series
@@ -370,7 +371,7 @@ def count_between(rule: Rule, after: datetime, until: datetime, limit: int) -> i
 
 
 def between(rule: Rule, after: datetime, until: datetime, limit: int) -> list[datetime]:
-    """Returns the occurrences in (after, until], rising, at most `limit` of them."""
+    """Returns the occurrences in (after, until], in order, at most `limit` of them."""
     found: list[datetime] = []
     upcoming = rule.next_after(after)
     while upcoming is not None and upcoming <= until and len(found) < limit:

@@ -149,7 +149,7 @@ class Timing:
 
     @property
     def interval_s(self) -> int | None:
-        """Returns the smallest certain gap between two occurrences, without jitter; None for a single instant.
+        """Returns the guaranteed minimum gap between two occurrences, without jitter; None for a single instant.
 
         Occurrences that roll onto one day may come as close as their times of the day.
         """

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ROLLED_DAYS", "Calendar", "Filtered", "Mode", "Roll", "Rolled", "Use", "applied", "keep", "left_out"]
 
 MOST = 5
-"""The most calendars of one schedule."""
+"""The largest number of calendars that one schedule may name."""
 MOST_ROLLED_A_DAY = 24
-"""The most occurrences a day of a rule that rolls, because every day that is not free must be searched."""
+"""The largest number of occurrences a day for a rule that rolls, because each day that is not free is searched."""
 MARK = '"cal":['
 """Appears in the packed string of each schedule with calendars, and in no other."""
 _REFERENCES = re.compile(r'"cal":\[([^\]]*)\]', re.ASCII)

@@ -98,7 +98,7 @@ def _uid(event: Event) -> str:
 
 
 def _detached(given: list[Event]) -> dict[str, dict[Key, _Detached]]:
-    """Returns by UID the occurrences that are cancelled or differ from the rest."""
+    """Returns the occurrences that are cancelled or differ from the rest, by UID."""
     found: dict[str, dict[Key, _Detached]] = {}
     for event in given:
         stands_for = _one(event, "RECURRENCE-ID")

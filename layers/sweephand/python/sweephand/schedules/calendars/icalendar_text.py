@@ -1,6 +1,6 @@
 """Parses an iCalendar text (RFC 5545): its events, their properties with the line of each, dates, durations, RRULE.
 
-RRULE: FREQ from DAILY to YEARLY, without positions, days of the year and numbered weeks. The notation `rrule` computes
+RRULE: FREQ from DAILY to YEARLY, without positions, days of the year or numbered weeks. The notation `rrule` computes
 its days.
 """
 
@@ -101,7 +101,7 @@ def events(text: str) -> Iterator[Event]:
 
 
 def _properties(text: str) -> Iterator[tuple[int, str, dict[str, str], str]]:
-    """Yields (line, name, parameters, value) of each property."""
+    """Yields (line, name, parameters, value) for each property."""
     for number, line in _unfolded(text):
         parsed = _LINE.fullmatch(line)
         if parsed is None:
@@ -163,7 +163,7 @@ def read_duration(line: int, value: str) -> timedelta:
 
 
 class Recurrence(NamedTuple):
-    """A parsed RRULE. until: the last second of a start."""
+    """A parsed RRULE. until: the last second at which an occurrence may start."""
 
     rule: Recur
     until: int | None

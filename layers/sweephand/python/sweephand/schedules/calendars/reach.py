@@ -1,6 +1,6 @@
 """Finds where a series and its calendars can meet at all, week by week, before anything is searched.
 
-Dates are finite. Outside of them, only the weekly hours of calendars remain, and those meet the times of a series in
+Dates are finite. Outside them, only the weekly hours of calendars remain, and those meet the times of a series in
 every week or never. So the hours that all calendars leave free are computed for one week, for each difference between
 the clocks involved, and compared with the times of the series (weeks.py). Where they do not meet, only the dates of
 calendars that include can bring an occurrence: dates of one calendar, or of several together. Sets of days

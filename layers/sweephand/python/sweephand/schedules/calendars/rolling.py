@@ -169,7 +169,7 @@ class Rolled(ByCalendars):
         return self.filter.first(second)
 
     def alike_until(self, second: int) -> int:
-        """Returns an end before moved occurrences may come, which is within a day of a stop by the wall clock."""
+        """Returns an end before any moved occurrence: these come only within a day of a stop, by the wall clock."""
         stopped, earlier = self.filter.stopped(second), self.filter.stopped(second, -1)
         if self.step > 0 and earlier is not None and second <= earlier + _NEAR:
             return second - 1

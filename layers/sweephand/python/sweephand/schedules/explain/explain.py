@@ -30,7 +30,8 @@ _AT_ONCE = 100
 class Occurrence:
     """A planned instant, aware UTC. moved_by: the time rule that decided it, if the wall clock alone did not.
 
-    dstGap: its wall time does not exist that day. dstOverlap: its wall time comes twice, this is the first or second.
+    dstGap: its wall time does not exist that day. dstOverlap: its wall time comes twice, and this is the first or the
+    second.
     """
 
     instant: datetime

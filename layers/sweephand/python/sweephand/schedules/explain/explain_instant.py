@@ -136,7 +136,7 @@ def _in_gap(timing: Timing, wall: int, counted: Counted | None) -> Explanation:
 
 
 def _named_in_gap(series: Series, wall: int) -> tuple[int, MovedBy] | None:
-    """Returns the instant, or the clock change, for a wall time in a gap that the rule names itself (RDATE)."""
+    """Returns the instant, or the clock change, for a wall time in a gap that the rule itself names (RDATE)."""
     while isinstance(series, Over):
         if isinstance(series, Also):
             marks = (each for each in series.marks if each[1].rule == "dstGap" and each[1].zone is None)
@@ -358,7 +358,7 @@ def _days(days: Days, day: int) -> Iterator[Reason]:
 
 
 def _day_fields(fields: DayFields, on: date) -> Iterator[Reason]:
-    """Yields the reasons of the two day fields of a cron."""
+    """Yields the reasons for the two day fields of a cron."""
     by_date, by_weekday = fields.dates >> on.day & 1, fields.weekdays >> on.isoweekday() % 7 & 1
     if fields.either and (by_date or by_weekday):
         return

@@ -2,8 +2,8 @@
 
 Steps, wall times of a calendar and wall times by steps are measured by their shape, day by day, however dense they are.
 With calendars, they are measured one free stretch at a time. Everything else, including occurrences that jitter delays
-or calendars roll, is measured one by one. A budget limits the work, so that no answer takes long. The
-answer says how far it was measured.
+or calendars roll, is measured one by one. A budget limits the work, so that no answer takes long. The answer says how
+far it was measured.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Stretch(NamedTuple):
 
 
 class _Budget:
-    """The measurements that are left for one answer. known: distances found on days that come again."""
+    """The measurements that are left for one answer. known: the distances found on days that come again."""
 
     __slots__ = ("known", "left")
 
@@ -119,7 +119,7 @@ def _walk(series: Series, after: int, until: int, budget: _Budget) -> Stretch | 
 def _by_stretches(series: ByCalendars, after: int, until: int, budget: _Budget) -> Iterator[Stretch]:
     """Yields stretches with calendars.
 
-    Where these let everything through, measures the series; else each occurrence.
+    Where the calendars let everything through, measures the series; elsewhere, each occurrence.
     """
     at = series.after(after)
     while at is not None and at <= until:
@@ -240,7 +240,7 @@ def _by_shape(times: Cycle | Expanded, first: int, last: int, budget: _Budget) -
 
 
 def _open_s(clock: Clock, time: int) -> int:
-    """Returns how many seconds after `time`, itself a time of the clock, are its times without a break."""
+    """Returns how many consecutive seconds after `time`, itself a time of the clock, are also its times."""
     hour, minute, second = time // 3600, time // 60 % 60, time % 60
     seconds = _run(clock.seconds, second)
     if second + seconds < 59 or clock.seconds & 1 == 0:
@@ -252,7 +252,7 @@ def _open_s(clock: Clock, time: int) -> int:
 
 
 def _run(mask: int, bit: int) -> int:
-    """Returns how many bits above `bit` are set without a break."""
+    """Returns how many consecutive bits directly above `bit` are set."""
     above = mask >> bit + 1
     return (~above & above + 1).bit_length() - 1
 

@@ -1,4 +1,4 @@
-"""Describes a schedule in plain English for the preview, and warns of its oddities.
+"""Describes a schedule in plain English for the preview, and warns about its oddities.
 
 Warnings are found by inspecting the rule and its next year.
 """
@@ -102,7 +102,7 @@ def _cautions(timing: Timing, second: int) -> Iterator[Caution]:
 
 
 def _zone(timing: Timing) -> Iterator[Caution]:
-    """Warns of a zone that somebody may mistake for one with clock changes."""
+    """Warns about a zone that somebody may mistake for one with clock changes."""
     name = timing.zone.name
     if name in zone_names.FIXED:
         offset, meant = zone_names.FIXED[name]
@@ -129,7 +129,7 @@ def _density(timing: Timing, first: int) -> Iterator[Caution]:
 
 
 def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution]:
-    """Warns of a pattern. to_the_end: days that the rule reaches without naming them. wall: the current wall time."""
+    """Warns about a pattern. to_the_end: days that the rule reaches but does not name. wall: the current wall time."""
     if isinstance(pattern, OnDays):
         days = pattern.days if pattern.unmoved is None else pattern.unmoved.series.days
         fields = days.fields if isinstance(days, OfMonths) else None
@@ -186,7 +186,7 @@ def _empty_months(days: OfMonths, wall: int) -> Iterator[Caution]:
 
 
 def _missing_days(days: int, months: int, counted: str = "", *, never_only: bool = False) -> Iterator[Caution]:
-    """Warns of dates that some months lack. If many days are chosen, the last ones do not matter to the user.
+    """Warns about dates that some months lack. If many days are chosen, the last ones do not matter to the user.
 
     counted: how days are counted, if not from the first. never_only: only dates that none of the months has.
     """
@@ -210,7 +210,7 @@ def _missing_days(days: int, months: int, counted: str = "", *, never_only: bool
 
 
 def _uneven(clock: Clock) -> Iterator[Caution]:
-    """Warns of steps that do not divide the minute, hour or day: the last one is shorter."""
+    """Warns about steps that do not divide the minute, hour or day: the last one is shorter."""
     for mask, size, unit, circle in (
         (clock.seconds, 60, "seconds", "minute"),
         (clock.minutes, 60, "minutes", "hour"),
@@ -258,7 +258,7 @@ class _Ahead(NamedTuple):
 
 
 def _of_changes(clock: OnWallClock, ahead: _Ahead) -> Iterator[Caution]:
-    """Warns of each clock change that moves, doubles or leaves out a coming occurrence."""
+    """Warns about each clock change that moves, doubles or leaves out a coming occurrence."""
     zone = clock.zone
     if not clock.marked:
         return

@@ -14,7 +14,7 @@ def month_length(year: int, month: int) -> int:
 
 
 def bits(mask: int) -> list[int]:
-    """Returns the numbers of the set bits, rising."""
+    """Returns the numbers of the set bits, in ascending order."""
     return [number for number in range(mask.bit_length()) if mask >> number & 1]
 
 

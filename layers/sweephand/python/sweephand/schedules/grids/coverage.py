@@ -1,4 +1,4 @@
-"""Stretches of time, which find the next or the last second that they cover or do not cover.
+"""Sets of seconds, as stretches of time. Each finds the next or the previous second that it covers or does not cover.
 
 Spans        stretches with a beginning and an end, listed
 Dates        the same, with the days on which they lie

@@ -32,7 +32,7 @@ _FEW = 8
 
 @value
 class Cycle(Series):
-    """The seconds k * period + r for every whole k and each r of `residues`, which rise from 0 to below the period."""
+    """The seconds k * period + r for every whole k and each r of `residues`, which ascend from 0 to period - 1."""
 
     period: int
     residues: tuple[int, ...]
@@ -176,7 +176,7 @@ class SteppedClock(Series):
         return found if FIRST_DAY * DAY_S <= found <= _LAST_WALL else None
 
     def shortest_gap_s(self) -> int:
-        """Returns the smallest distance that is certain."""
+        """Returns the guaranteed minimum distance."""
         return max(self.steps.step_s, self.clock.shortest_gap_s())
 
 
@@ -204,7 +204,7 @@ def _turn(step: int, begin: int, clock: Clock) -> Sequence[int]:
 
 @value
 class Expanded(Series):
-    """The seconds of `units`, each delayed by each of `offsets`. These rise and end before the next of `units`."""
+    """The seconds of `units`, each delayed by each of `offsets`, which ascend and end before the next of `units`."""
 
     units: Cycle
     offsets: tuple[int, ...]
@@ -284,7 +284,7 @@ class Within(Series):
         return min(found, max(0, limit))
 
     def shortest_gap_s(self) -> int:
-        """Returns the smallest distance that is certain."""
+        """Returns the guaranteed minimum distance."""
         return self.series.shortest_gap_s()
 
 

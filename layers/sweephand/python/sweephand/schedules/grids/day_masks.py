@@ -41,7 +41,7 @@ _Kind = tuple[int, int, int, int]
 _LENGTHS = [365 + (month_length(year, 2) - 28) for year in range(FIRST_YEAR - 1, LAST_YEAR + 2)]
 _FIRSTS = [(date(year, 1, 1).toordinal() - 1) % 7 for year in range(FIRST_YEAR, LAST_YEAR + 1)]
 _YEARS: list[_Kind] = list(zip(_LENGTHS[1:], _FIRSTS, _LENGTHS, _LENGTHS[2:], strict=False))
-"""(days, weekday of the first, days of the year before, of the year after) of each year: one of 28 kinds."""
+"""(days, weekday of the first, days of the year before, of the year after) for each year; 28 kinds exist."""
 
 
 def of_days(stretches: Iterable[tuple[int, int]]) -> int:
@@ -138,7 +138,7 @@ def _of_seconds(seconds: Sequence[int], by: Zone) -> int:
 
 @lru_cache(maxsize=256)
 def _past_midnight(zone: Zone) -> int:
-    """Returns the days on which gaps end that begin on the day before."""
+    """Returns the days on which a gap ends that began on the day before."""
     ends = []
     for piece in range(1, len(zone.starts)):
         begin, end = (zone.starts[piece] + zone.offsets[each] for each in (piece - 1, piece))

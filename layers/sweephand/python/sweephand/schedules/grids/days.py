@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 FIRST_YEAR, LAST_YEAR = 1969, 2200
-"""One beyond the horizon on each side, for zones off UTC."""
+"""One year beyond the horizon on each side, because local time differs from UTC."""
 FIRST_DAY = date(FIRST_YEAR, 1, 1).toordinal() - EPOCH_DAY
 LAST_DAY = date(LAST_YEAR, 12, 31).toordinal() - EPOCH_DAY
 _HORIZON = LAST_DAY - FIRST_DAY
@@ -54,7 +54,7 @@ class Days(Protocol):
         """Returns how many days of the set lie from `first` to `last`, both included and within 1969 to 2200."""
 
     def shortest_gap(self) -> int:
-        """Returns the exact smallest distance between two days of the set; the horizon if there is at most one."""
+        """Returns the guaranteed minimum distance between two days, usually the exact one; the horizon for one day."""
 
 
 def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:
@@ -390,7 +390,7 @@ class OnDays(Series):
         return max(0, min(found, limit))
 
     def shortest_gap_s(self) -> int:
-        """Returns the smallest distance between two wall times, exactly."""
+        """Returns the guaranteed minimum distance between two wall times; exact if that between days is."""
         return self.clock.shortest_gap_s(self.days.shortest_gap())
 
 

@@ -215,7 +215,7 @@ class Both:
         return found
 
     def shortest_gap(self) -> int:
-        """Returns a certain gap, not always the smallest."""
+        """Returns a guaranteed minimum, not always the exact one."""
         return max(self.first.shortest_gap(), self.second.shortest_gap())
 
 
@@ -244,7 +244,7 @@ class PickedOfWeeks(OfPeriods):
         return neighbour if FIRST_DAY - 7 < self.begins + neighbour * 7 <= LAST_DAY else None
 
     def shortest_gap(self) -> int:
-        """Returns a certain gap, not always the smallest."""
+        """Returns a guaranteed minimum, not always the exact one."""
         return 1
 
     def mask(self, period: int) -> int:

@@ -67,7 +67,7 @@ class Also(Amended):
 
 @value
 class Without(Amended):
-    """The occurrences of `series` outside of `spans`: (first, last) seconds, in order, not adjacent, at least one.
+    """The occurrences of `series` outside `spans`: (first, last) seconds, in order, not adjacent, at least one.
 
     A search skips each span at most once.
     """

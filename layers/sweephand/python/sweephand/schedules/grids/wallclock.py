@@ -166,7 +166,7 @@ class OnWallClock(Series):
         return self.pattern.until(wall) != wall
 
     def _calm(self, wall: int, from_piece: int) -> int | None:
-        """Returns the instant of a wall time in another piece than `from_piece`, if no clock change is near it."""
+        """Returns the instant of a wall time in a piece other than `from_piece`, if no clock change is near it."""
         zone = self.zone
         piece = zone.piece(wall - zone.offsets[from_piece])
         found = wall - zone.offsets[piece]
@@ -222,7 +222,7 @@ class OnWallClock(Series):
 
 
 def certain_gap(series: OnWallClock, wall_gap_s: int, common_s: int = 0) -> int:
-    """Returns the smallest distance in seconds between two occurrences that is certain, at least 1.
+    """Returns the guaranteed minimum distance in seconds between two occurrences, at least 1.
 
     wall_gap_s: the smallest distance between two wall times of the pattern. common_s: a divisor of the distance between
     any two of them (0 if wall_gap_s is one) and, if time rules apply, of their distance from midnight. A clock change

@@ -69,7 +69,7 @@ def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: i
 
 
 def rolled_gap_s(series: Series, zone: Zone) -> int:
-    """Returns the smallest certain distance in seconds between two occurrences of a series that rolls, at least 1.
+    """Returns the guaranteed minimum distance in seconds between two occurrences of a series that rolls, at least 1.
 
     Rolling may bring any two of its times of the day together on one day or on neighbouring days.
     """

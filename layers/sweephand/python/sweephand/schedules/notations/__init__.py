@@ -2,7 +2,7 @@
 
 Facts are plain JSON, stored in the table. They contain everything that `compile_` needs apart from the shared rules; it
 reads no clock. A new notation is a module and a line in _MODULES. The API's schemas, defaults and refusals follow from
-these two. tests/unit/schedules/notations/test_notations.py names each list of the tests that lacks it.
+these two. tests/unit/schedules/notations/test_notations.py names each list in the tests that lacks it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MODULES = {
 
 
 class _Notations(Mapping[str, "Notation"]):
-    """A mapping that loads each module when its notation is first used, so that a sweeper pays for no other."""
+    """A mapping that loads each module when its notation is first used, so that a sweeper loads no other."""
 
     def __getitem__(self, name: str) -> Notation:
         return cast("Notation", import_module(f"{__name__}.{_MODULES[name]}"))

@@ -51,7 +51,7 @@ _FIELDS = (
 
 _NUMBERS = range(len(_FIELDS))
 _IN_DATES, _IN_WEEKDAYS = frozenset("LWlw"), frozenset("Ll#")
-"""Letters of these two fields; names of weekdays have none of them."""
+"""Letters of these two fields; names of weekdays contain none of them."""
 _MOVING = (MonthOverflow.CLAMP, MonthOverflow.NEXT)
 
 

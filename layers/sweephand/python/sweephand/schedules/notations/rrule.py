@@ -88,7 +88,7 @@ class Stamp(NamedTuple):
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
-    """Returns {"rule", "start", "first"}: the rule in upper case, its beginning in wall seconds and as a second.
+    """Returns {"rule", "start", "first"}: the rule in upper case, its beginning in wall seconds and in Unix seconds.
 
     None of these if there are only dates. If they apply, also "last" (UNTIL, COUNT), "also" and "except" (RDATE,
     EXDATE: seconds, or pairs of first and last), "exceptions" (how many times EXDATE names, if "except" has both copies
@@ -112,7 +112,7 @@ def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
     rule, begin = _one("RRULE", lines), _one("DTSTART", lines)
     also: set[int] = set()
     for line in lines:
-        for stamp in _stamps(line) if line.name == "RDATE" else ():  # of a period its beginning
+        for stamp in _stamps(line) if line.name == "RDATE" else ():  # for a period, its beginning
             also.update(_instants(stamp, line.zone or rules.zone, rules))
     facts: dict[str, Any] = {}
     clock = rules
@@ -281,7 +281,7 @@ def _begin(recur: Recur, line: Line | None, rules: Rules, beginning: Beginning) 
 
 
 def _first_stamp(line: Line, rules: Rules) -> Stamp:
-    """Returns DTSTART. Raises InvalidRequest if it is in another zone than the schedule."""
+    """Returns DTSTART. Raises InvalidRequest if it is in a zone other than the schedule's."""
     stamp = _stamp("DTSTART", line.value, line.at)
     named = "UTC" if stamp.utc else rules.zone.name if line.zone is None else line.zone.name
     if named != rules.zone.name:
@@ -337,7 +337,7 @@ def _instants(stamp: Stamp, where: Zone, rules: Rules) -> Sequence[int]:
 
 
 def _marks(line: Line, rules: Rules) -> Iterator[tuple[int, int, str] | tuple[int, int, str, str]]:
-    """Yields instants, wall second and effect of each time that a clock change touches.
+    """Yields the instant, the wall second and the effect for each time that a clock change touches.
 
     If the time is left out, yields the instant of the change. Adds the zone of the line if it is not the schedule's.
     """

@@ -144,7 +144,7 @@ def _whole(name: str, parts: dict[str, tuple[str, int]]) -> int | None:
 
 
 def _numbers(name: str, text: str, position: int) -> tuple[int, ...]:
-    """Returns a list of numbers within the bounds of the part, rising, each once."""
+    """Returns a list of numbers within the bounds of the part, in ascending order, each once."""
     low, high = _LISTS[name]
     bounds = f"{low}..{high}" if low >= 0 else f"1..{high} and {low}..-1"
     found = set()

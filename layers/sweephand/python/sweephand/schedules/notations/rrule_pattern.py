@@ -50,7 +50,7 @@ class Pattern(NamedTuple):
     step_s: int
 
 
-@lru_cache(maxsize=64)  # a text that was read is built right after, and a stack has few different texts
+@lru_cache(maxsize=64)  # a text is built right after it was read, and a stack has few different texts
 def pattern(recur: Recur, anchor: int) -> Pattern:
     """Builds the pattern. anchor: the beginning in wall seconds. Raises NEVER_FIRES if the parts exclude each other."""
     day, time = divmod(anchor, DAY_S)
@@ -64,7 +64,7 @@ def pattern(recur: Recur, anchor: int) -> Pattern:
 
 
 def gap_s(series: Series) -> int:
-    """Returns the smallest distance between two seconds of a pattern's series that is certain."""
+    """Returns the guaranteed minimum distance between two seconds of a pattern's series."""
     if isinstance(series, Apart):
         times = sorted(part.clock.first for part in series.parts if isinstance(part, OnDays))
         return min(later - time for time, later in zip(times, (*times[1:], times[0] + DAY_S), strict=True))

@@ -61,8 +61,8 @@ class Beginning:
 class Compiled:
     """A series and what is known about it. earliest: the first Unix second that counts.
 
-    summary: makes the sentence when it is needed. interval: computes the smallest certain gap between two occurrences,
-    in seconds, when it is needed; None for a single instant.
+    summary: makes the sentence when it is needed. interval: computes the guaranteed minimum gap between two
+    occurrences, in seconds, when it is needed; None for a single instant.
     """
 
     series: Series

@@ -38,7 +38,7 @@ class Duration(NamedTuple):
 
 
 def read(value: object, field: str) -> Duration:
-    """Reads ISO 8601, a number and a unit up to weeks (`5m` are minutes), or .NET's TimeSpan as it is printed.
+    """Reads ISO 8601, a number and a unit up to weeks (`5m` is five minutes), or .NET's TimeSpan as it is printed.
 
     In ISO 8601, a day has 24 hours; months and years are calendar units.
     Raises InvalidRequest with the position of the first character that does not fit.
@@ -71,7 +71,7 @@ def _up(whole: int, *, part: bool) -> int:
 
 
 def read_interval(value: object, field: str) -> int:
-    """Returns seconds of SAP's repeatInterval: a number and a unit, where a month is 30 days and a year 365 days.
+    """Returns the seconds of SAP's repeatInterval: a number and a unit, where a month is 30 days and a year 365 days.
 
     `every` with the align `actual_start` then acts as SAP's service does: write the result as PT<seconds>S. Decimals
     and sums are accepted: "1.5 hours", "1 hour and 30 minutes". Raises InvalidRequest for less than a second, negative

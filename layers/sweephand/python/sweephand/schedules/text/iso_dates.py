@@ -69,7 +69,7 @@ def looks_like_one(text: str) -> bool:
 
 
 def _without_comments(text: str) -> str:
-    """Replaces the comments of RFC 2822 by blanks, so that all positions stay."""
+    """Replaces the comments of RFC 2822 with blanks, so that all positions stay the same."""
     plain = _COMMENT.sub(lambda found: " " * len(found[0]), text)
     return text if plain == text else _without_comments(plain)
 

@@ -46,7 +46,7 @@ def text(value: object, field: str, expected: str, *, longest: int = LONGEST_TEX
         raise InvalidRequest(field, f"expected {expected}, not {kind_of(value)}")
     if len(value) > longest:
         raise InvalidRequest(field, f"{len(value)} characters are more than {longest:,}", position=longest)
-    plain = value.isascii() and value.isprintable()  # nearly every text: no expression is needed, nor compiled
+    plain = value.isascii() and value.isprintable()  # nearly every text: no regular expression is needed or compiled
     strange = None if plain else re.search(_UNPRINTABLE_IN_LINES if lines else _UNPRINTABLE, value)
     if strange is not None:
         code = f"U+{ord(strange[0]):04X}"

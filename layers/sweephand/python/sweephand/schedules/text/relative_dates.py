@@ -58,7 +58,7 @@ def read(text: str, field: str, now: int, where: Zone, overlap: Overlap | None =
 
 
 def _unit(word: str) -> str:
-    """Returns the unit in singular and in full."""
+    """Returns the unit in the singular and in full."""
     unit = word.removesuffix("s")
     return _SHORT.get(unit, unit)
 
@@ -120,7 +120,7 @@ class _Cursor:
         return word if word in _ONE else ""
 
     def amount(self) -> tuple[int, str]:
-        """Returns a number and its unit, singular."""
+        """Returns a number and its unit in the singular."""
         number = _NUMBER.match(self.text, self.position)
         if number is None and not self._one():
             raise self.refusal("expected a number in digits")

@@ -86,7 +86,7 @@ class Zone:
         return second + self.offsets[self.piece(second)]
 
     def instants(self, wall: int) -> tuple[int, ...]:
-        """Returns the seconds at which the clock reads `wall`: none in a gap, two (rising) in an overlap, else one."""
+        """Returns the seconds at which the clock reads `wall`: none in a gap, two in order in an overlap, else one."""
         near = range(self.piece(wall - 2 * 86_400), self.piece(wall + 2 * 86_400) + 1)
         found = ((wall - self.offsets[piece], piece) for piece in near)
         return tuple(second for second, piece in found if self.starts[piece] <= second < self.ends[piece])
@@ -121,7 +121,7 @@ def to_second_up(instant: datetime) -> int:
 
 
 def to_instant(second: int) -> datetime:
-    return EPOCH + timedelta(0, second)  # by place: a third faster than by name
+    return EPOCH + timedelta(0, second)  # positional: a third faster than by keyword
 
 
 def wall_text(wall: int) -> str:
