@@ -1,7 +1,7 @@
 """The outbound guard: the addresses that jobs may call. Checked at creation, and at each call after name resolution.
 
 This module does not connect. outbound.py connects, only to addresses that `resolve` has checked. It uses its own lists
-instead of ipaddress.is_global, for which multicast, NAT64, 6to4 and metadata services of other clouds are global.
+instead of ipaddress.is_global, which takes multicast, NAT64, 6to4 and metadata services of other clouds for global.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _NEVER: tuple[Network, ...] = tuple(
         *("::/128", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "fd00:ec2::/32", "fe80::/10", "ff00::/8"),
     )
 )
-"""Networks that cannot even be allowed: metadata services, "this host", multicast, tunnels into IPv4."""
+"""Networks that no setting can allow: metadata services, "this host", multicast, tunnels into IPv4."""
 
 _LOCALHOST = re.compile(r"(?:.*\.)?localhost", re.ASCII)
 _PRIVATE_NAME = re.compile(r"[^.]+|.*\.(?:localdomain|local|internal|home\.arpa)", re.ASCII)
@@ -343,7 +343,7 @@ def _checked_name(host: str, settings: GuardSettings) -> str:
 
 
 def _a_labels(host: str) -> str:
-    """Encodes a name like browsers (UTS 46): circled digits and ideographic full stops become plain ones.
+    """Encodes a name as browsers do (UTS 46): circled digits and ideographic full stops become plain ones.
 
     Refuses characters that UTS 46 removes, so that no name looks like another one.
     """
@@ -395,7 +395,7 @@ def _askers() -> threads.Threads:
 
 
 def _beginning(url: str) -> str:
-    """Returns a URL's scheme, else its host, for a message. The rest, and a user with a password, may be secret."""
+    """Returns a URL's scheme or, without one, its host, for a message. The rest, and any credentials, may be secret."""
     scheme, mark, _ = url.partition("://")
     first = f"{scheme}://" if mark and scheme.isalnum() else re.split("[/?#]", url, maxsplit=1)[0]
     return "" if "@" in first or not first else f', not "{first[:60]}"'

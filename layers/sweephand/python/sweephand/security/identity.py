@@ -23,7 +23,7 @@ ALGORITHM = "RS256"
 
 
 class Kms(Protocol):
-    """The methods used of boto3's KMS client."""
+    """The methods of boto3's KMS client that are used."""
 
     def sign(self, **arguments: Any) -> dict[str, Any]: ...
     def get_public_key(self, **arguments: Any) -> dict[str, Any]: ...

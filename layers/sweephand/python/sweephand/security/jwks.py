@@ -176,7 +176,7 @@ def _fits(jwk: Mapping[str, Any], algorithm: str) -> bool:
 
 
 def _made(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
-    """Returns the key, None if it is invalid or too weak."""
+    """Returns the key; None if it is invalid or too weak."""
     try:
         key = jwt.PyJWK({name: jwk[name] for name in _PUBLIC[jwk["kty"]]}, algorithm)
     except (KeyError, TypeError, ValueError, UnsupportedAlgorithm, jwt.PyJWTError):

@@ -24,7 +24,7 @@ class Memory(Generic[K, V]):
         self._unknown: OrderedDict[K, datetime] = OrderedDict()
 
     def look_up(self, key: K, now: datetime, for_up_to: timedelta = KNOWN_FOR) -> V | None:
-        """Returns a value, None if it does not exist. for_up_to: the greatest age of a cached value."""
+        """Returns a value; None if it does not exist. for_up_to: the greatest age of a cached value."""
         known = self._known.get(key)
         if known is not None and now - known[0] < for_up_to:
             return known[1]

@@ -242,7 +242,7 @@ def _holds(members: Mapping[str, Any], now: datetime) -> bool:
 
 
 def _instant(value: Any) -> float | None:
-    """Returns epoch seconds, None for an invalid date. The comparison rejects NaN."""
+    """Returns epoch seconds; None for an invalid date. The comparison rejects NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
         return None
     return value

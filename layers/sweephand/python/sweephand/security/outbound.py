@@ -1,8 +1,9 @@
 """Makes one guarded HTTP exchange: only to checked addresses, under one deadline, and with a limit on the answer.
 
 httpcore2 speaks HTTP; its network backend connects only to what the guard has checked. There is no cookie jar, proxy,
-netrc, redirect or rewritten URL that tenants could share. Each call has its own connection: after Lambda's freeze an
-idle one may be broken, and a POST on it may be lost or not. Import this module only for the first call (decision 0097).
+netrc, redirect or rewritten URL that tenants could share. Each call has its own connection: after Lambda's freeze, an
+idle one may be broken, and a POST on it may or may not be lost. Import this module only for the first call (decision
+0097).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _UNOPENABLE = frozenset({"InvalidCiphertextException", "IncorrectKeyException", 
 
 
 class Kms(Protocol):
-    """The methods used of boto3's KMS client."""
+    """The methods of boto3's KMS client that are used."""
 
     def encrypt(self, **arguments: Any) -> dict[str, Any]: ...
     def decrypt(self, **arguments: Any) -> dict[str, Any]: ...

@@ -24,7 +24,10 @@ def new_secret(chance: bytes) -> str:
 
 
 def headers(secrets: Iterable[str], message_id: str, at: datetime, body: bytes) -> tuple[tuple[str, str], ...]:
-    """Returns webhook-timestamp and webhook-signature; nothing without a secret. at: this attempt, against replays."""
+    """Returns webhook-timestamp and webhook-signature; nothing without a secret.
+
+    at: the time of this attempt, not of the first one, against replays.
+    """
     stamp = epoch_s(at)
     signed = f"{message_id}.{stamp}.".encode() + body
     signatures = [

@@ -20,7 +20,7 @@ SESSION_S = 3_600
 """The duration of a session. IAM allows one hour at most for a role assumed by a role (role chaining)."""
 KEPT_CLIENTS = 32
 LONGEST_WAIT_S = 6.0
-"""How long to wait for another thread that assumes the same role: the time limit of STS."""
+"""How long to wait for another thread that is assuming the same role: the time limit of STS."""
 
 
 class RoleNotAssumedError(Exception):
@@ -32,7 +32,7 @@ class RoleNotAssumedError(Exception):
 
 
 MakeClient = Callable[[str, str, int, Mapping[str, str]], Any]
-"""(service, region, read time-out in seconds, credentials) -> a botocore client without retries.
+"""(service, region, read timeout in seconds, credentials) -> a botocore client without retries.
 
 credentials: by the parameter names of botocore's `create_client`.
 """

@@ -1,7 +1,7 @@
 """Checks which ECS tasks jobs may run, at creation and again at each call. Pure.
 
-Unlike other targets on AWS, tasks run with the stack's own permissions and at its account's cost. Its operator decides
-about cluster, network and roles. Source: decision 0041.
+Unlike other targets on AWS, tasks run with the stack's own permissions and at its account's cost. The operator decides
+on the cluster, the network and the roles. Source: decision 0041.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def unheld(now: datetime) -> Condition:
 
 
 def held_by(holder: str, now: datetime) -> Condition:
-    """Requires that this holder has the lease, and that it is not over."""
+    """Requires that this holder has the lease, and that the lease has not expired."""
     return every(ConsumerItem.holder == holder, ConsumerItem.lease_until > epoch_ms(now))
 
 
@@ -192,7 +192,7 @@ def go_live(table: Table, consumer: Consumer) -> Written | Refused:
 
 
 def decide(table: Table, consumer: Consumer) -> Written | Refused:
-    """Notes that the runs which the consumer gets have been chosen."""
+    """Notes that the runs that the consumer gets have been chosen."""
     actions = [assign(ConsumerItem.decided, value=True)]
     return table.update(*_key(consumer.tenant, consumer.name), actions, as_read(consumer))
 
@@ -341,7 +341,7 @@ def ended_as_read(consumer: Consumer) -> Condition:
 
 
 def stay(table: Table, consumer: Consumer) -> Written | Refused:
-    """Notes that a consumer that was deleted is there again, and all that its delete ends has ended."""
+    """Notes that a deleted consumer exists again, after everything that its delete ends has ended."""
     actions = removal(ConsumerItem, "ends_until")
     return table.update(*_key(consumer.tenant, consumer.name), actions, ended_as_read(consumer))
 

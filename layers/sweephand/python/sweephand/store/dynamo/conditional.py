@@ -1,8 +1,8 @@
 """Reads and conditional writes of the table, through PynamoDB's own connection.
 
-PynamoDB's models are the schema; its models and connection lack `ReturnValuesOnConditionCheckFailure`, so writes go
-to the connection's client with expressions that PynamoDB serialises. A failed condition is a value (`Refused`, with
-the item that was there), never an exception, because after a lost answer the SDK may have met its own success.
+PynamoDB's models are the schema; its models and connection lack `ReturnValuesOnConditionCheckFailure`, so writes go to
+the connection's client with expressions that PynamoDB serialises. A failed condition is a value (`Refused`, with the
+item that was there), never an exception: after a lost answer, the SDK repeats the call and may meet its own success.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Table:
     def call(self, operation: str, **kwargs: Any) -> Any:
         """Calls an operation of DynamoDB.
 
-        Raises Unavailable for throttling, time-outs and faults of DynamoDB; other ClientErrors as they are.
+        Raises Unavailable for throttling, timeouts and faults of DynamoDB; other ClientErrors as they are.
         """
         try:
             return getattr(self.client, operation)(**kwargs)
@@ -142,7 +142,8 @@ class Table:
     ) -> dict[tuple[str, str], dict[str, Any]]:
         """Returns the items that exist, by (pk, sk), in DynamoDB's JSON. Repeats unprocessed keys.
 
-        only: the attributes to transfer and parse besides the key; the cost in units is still that of whole items.
+        only: the attributes to transfer and parse in addition to the key; the cost in units is still that of whole
+        items.
         """
         how: dict[str, Any] = {"ConsistentRead": consistent}
         if only:
@@ -245,7 +246,7 @@ class Table:
         return self._write(self.delete_op("", pk, sk, condition))
 
     def increase(self, pk: str, sk: str, attribute: Attribute[int], by: int = 1, also: Sequence[Action] = ()) -> int:
-        """Increases a number and returns it, from 1. No other caller gets the same. A lost answer leaves a gap.
+        """Increases a number and returns it, beginning with 1. No other caller gets it. A lost answer leaves a gap.
 
         also: further changes of the item.
         """
@@ -291,7 +292,7 @@ class Table:
     def transact(self, ops: Sequence[Op]) -> Written | Cancelled:
         """Writes all parts or none. Retries a conflict with another transaction, with jitter (the SDK does not).
 
-        Raises Unavailable if conflicts or throttling last.
+        Raises Unavailable if conflicts or throttling persist.
         """
         for tries in range(TRANSACTION_TRIES):
             try:
@@ -317,7 +318,8 @@ class Table:
     def carry_out(self, op: Op) -> Written | Refused:
         """Writes a transaction of one part as a plain write, which guarantees the same for half the units.
 
-        Retries a conflict with a transaction, as `transact` does. Raises Unavailable if conflicts or throttling last.
+        Retries a conflict with a transaction, as `transact` does. Raises Unavailable if conflicts or throttling
+        persist.
         """
         for tries in range(TRANSACTION_TRIES):
             try:

@@ -245,7 +245,7 @@ def move(table: Table, before: Turnstile, after: Turnstile, turn: str, *, shards
 
 
 def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Action]:
-    """Returns a change of the wake, if any: the sweep also moves the row, and each write costs one of the index."""
+    """Returns a change of the wake, if any: the sweep also moves the row, and each write costs one to the index."""
     if before.wake_at == after.wake_at:
         return []
     if after.wake_at is None:

@@ -50,7 +50,7 @@ class PartStep:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a change. resumed_at: if the change is the end of a pause with an `until`."""
+    """A part of a change. resumed_at: set if the change is the end of a pause with an `until`."""
 
     number: str
     steps: tuple[PartStep, ...]

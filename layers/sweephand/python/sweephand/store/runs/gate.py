@@ -31,7 +31,10 @@ def read(table: Table, pointers: Iterable[Pointer]) -> Rows:
 
 
 def read_context(table: Table, cache: CollectionTerms, pointer: Pointer, known: Rows | None = None) -> RunContext:
-    """Returns what the gate decides with. known: rows read since the run's instant; if one is missing, reads all."""
+    """Returns the rows for the gate's decision.
+
+    known: rows read since the run's instant; if one is missing, reads all.
+    """
     wanted = _keys(pointer)
     rows = known if known is not None and all(key in known for key in wanted) else read(table, [pointer])
     job_row, run_row = rows[wanted[0]], rows[wanted[1]]

@@ -68,7 +68,7 @@ def own_lease(owner: str) -> Condition:
 
 
 def lease_as_read(run: Run) -> Condition:
-    """Requires that the holder is still the one that was read, whose lease is over."""
+    """Requires that the holder is still the one that was read, whose lease has expired."""
     return every(
         RunItem.state == State.TRIGGERED.value,
         RunItem.attempt == run.attempt,
@@ -132,7 +132,7 @@ def claiming(run: Run, lease: Lease) -> list[Action]:
 
 
 def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
-    """Takes the attempt over from an executor whose lease is over. The row notes when that executor's call began."""
+    """Takes over the attempt of an executor whose lease has expired. The row notes when that executor's call began."""
     lost = RunItem.lost_calls.add({lost_text(LostCall.of(run))})
     return table.update(*key_of(run), [*_held_by(lease), lost], lease_as_read(run))
 

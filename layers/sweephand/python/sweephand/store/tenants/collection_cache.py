@@ -14,7 +14,7 @@ KEPT_S = 2.0
 REMEMBERED = 1_000
 READERS = 64
 WAIT_S = 1.0
-"""Limit of waiting for another thread's read. If the table does not answer, ten threads must not wait in sequence."""
+"""How long to wait for another thread's read. If the table does not answer, ten threads must not wait in sequence."""
 
 
 class CollectionTerms:

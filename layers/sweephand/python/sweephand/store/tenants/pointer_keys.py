@@ -1,6 +1,6 @@
 """The key that marks pointers to workers: one per stack, created by the first process that needs it.
 
-The key is stored in clear text. Anybody who can read the table's rows can also write them, so an encrypted key would
+The key is stored in plain text. Anybody who can read the table's rows can also write them, so an encrypted key would
 protect nothing, and a sweeper would need a call to the key service.
 """
 

@@ -1,7 +1,7 @@
 """The members of a job with an integer id that a search reads, packed into its row in the directory.
 
 The job's own transaction writes them, so they always agree with the job. Long descriptions are left out, so that the
-rows of lists stay short. Then a search reads the job itself. Source: decision 0038.
+rows of lists stay short. A search then reads the job itself. Source: decision 0038.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _stays() -> Condition:
 
 
 def stays_op(table: Table, name: str) -> Op:
-    """Returns the guard of a transaction that adds to a tenant. It fails if there is no such tenant, or a purge began.
+    """Returns the guard of a transaction that adds to a tenant. It fails if the tenant is missing or being purged.
 
     It writes a value that is already there, because no function has the permission to check without writing.
     """
@@ -317,7 +317,7 @@ def put_collection_op(table: Table, collection: Collection) -> Op:
 
 
 def change_collection_op(table: Table, collection: Collection, revision: int) -> Op:
-    """Returns the operation that writes all but the job count [the revision as read]. Jobs' transactions count them."""
+    """Returns the operation that writes all but the job count, which jobs write [the revision as read]."""
     item = _row_of(collection)
     actions = changes(item, "state settings revision modified_at modified_by off_times")
     return table.update_op("collection", item.pk, item.sk, actions, CollectionItem.revision == revision)

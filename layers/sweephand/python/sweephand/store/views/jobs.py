@@ -33,7 +33,7 @@ with lazy():
     from sweephand import threads
 
 FILTERED_MOST = 50_000
-"""Small rows that one request may read: 7.5 MB, some 1,000 read units."""
+"""How many small rows one request may read: 7.5 MB, some 1,000 read units."""
 CHUNK = 10_000
 """Rows of a list whose directory entries are read together, after the first page."""
 AT_ONCE = 8
@@ -82,7 +82,7 @@ class Filters:
         return self in (Filters(self.collection), Filters(tag=self.tag), Filters(resource_id=self.resource_id))
 
     def hold(self, entry: Entry) -> bool:
-        """Returns whether an entry of the directory matches. Tag and resource are not in the entry, so not checked."""
+        """Returns whether an entry of the directory matches. Does not check tag and resource, which the entry lacks."""
         return (
             (self.collection is None or entry.collection == self.collection)
             and (self.state is None or entry.state is self.state)

@@ -37,7 +37,7 @@ def planned_between(
 
 
 def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int | None = None) -> Run | None:
-    """Returns the line for many occurrences that covers an instant; None if there is none.
+    """Returns the ledger range that covers an instant; None if there is none.
 
     back: how many rows to read consistently; by default a few, perhaps without the latest writes.
     """
@@ -65,7 +65,7 @@ def _runs(rows: Iterable[dict[str, Any]]) -> Iterator[Run]:
 
 
 LOOKED_BACK = 5
-"""A line covers at most a few runs: those that were on their way when it began."""
+"""A range covers at most a few runs: those that were on their way when it began."""
 
 
 def first_uuid_after(instant_ms: int) -> str:
@@ -167,7 +167,7 @@ def runs_after(table: Table, tenant: str, owner: str, uuid: str, page: int) -> I
 class Brief(NamedTuple):
     """The members of a run that a count needs.
 
-    many: whether it is a line for many occurrences. expires_s: epoch seconds.
+    many: whether it is a range of many occurrences. expires_s: epoch seconds.
     """
 
     uuid: str

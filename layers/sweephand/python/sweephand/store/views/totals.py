@@ -121,7 +121,7 @@ def executions_sent(table: Table, schedule: Schedule) -> int:
 
 
 LOOKED_AT = 20
-"""Runs that are searched for the last execution: those before it never began."""
+"""The most runs that are searched for the last execution; the newest ones may never have begun."""
 FEW = 6
 """Runs of a schedule that are read by their keys, together with those of other schedules."""
 AT_ONCE = 16
