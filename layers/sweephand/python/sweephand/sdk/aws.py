@@ -21,7 +21,7 @@ REFUSALS = frozenset(
 BAD_SIGNATURES = frozenset(
     {"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch"}
 )
-"""Error codes of AWS for a wrong secret, or a clock that is off by more than some minutes."""
+"""Error codes of AWS for a wrong secret, or a clock that is off by more than a few minutes."""
 SIGNED_WRONGLY = "the secret access key is wrong, or the clock of this machine is off by minutes: `sweephand doctor`"
 MISSING = "this needs botocore: install sweephand with its extra, as sweephand[worker]"
 

@@ -117,7 +117,7 @@ def dropped_of(detail: Mapping[str, Any]) -> Dropped:
 def members_of(
     resource_id: str, tag: str | None, start: datetime, end: datetime | None, job_interval: JobInterval | int
 ) -> dict[str, Any]:
-    """Returns the members of the API. Raises InvalidArgument, such as for an instant without a zone.
+    """Returns the members of the API. Raises InvalidArgument, for example for an instant without a zone.
 
     In a month without the day of `start`, the job runs on the last day; later months return to the day of `start`.
     """

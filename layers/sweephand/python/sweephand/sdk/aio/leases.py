@@ -18,7 +18,7 @@ async def take(client: AsyncSweephand, consumer: str, holder: str, seconds: int,
     """Takes the lease of a consumer. Logs a warning if this machine's clock is off.
 
     wait: True to wait until the present lease ends, such as that of a killed process. Raises ConsumerTaken if its
-    holder prolongs it meanwhile; without wait, at once.
+    holder extends it meanwhile; without wait, at once.
     """
     first = None
     while True:

@@ -41,8 +41,8 @@ class Advancing:
 class FakeSweephand(Advancing, Sweephand):
     """A client of a stack in memory, for tests. Only `advance` and the waits of the client move its clock.
 
-    now: the first time of its clock, an aware datetime. on_run: called with each occurrence, at its instant; a run
-    fails if it raises. The stack knows jobs, schedules, runs and collections; other calls raise NotFaked.
+    now: the time at which its clock starts, an aware datetime. on_run: called with each occurrence, at its instant; a
+    run fails if it raises. The stack knows jobs, schedules, runs and collections; other calls raise NotFaked.
     """
 
     def __init__(self, *, now: datetime, on_run: OnRun | None = None) -> None:

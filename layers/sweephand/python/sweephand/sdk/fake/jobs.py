@@ -39,7 +39,7 @@ SHOWN_ALONE = frozenset(
     {"id", "facade", "revision", "createdAt", "modifiedAt", "state", "stateReason", "pause", "held"}
 )
 SHOWN_ALONE |= {"nextRunAt", "totals"}
-"""Members that only answers have. In a request they are ignored, as by the service."""
+"""Members that only answers have. In a request they are ignored, as in the service."""
 SHOWN_OF_SCHEDULE = frozenset({"jobId", "state", "stateReason", "held", "type", "summary", "nextRuns", "lastRun"})
 SHOWN_OF_SCHEDULE |= {"nextRunAt", "totals", "createdAt", "modifiedAt"}
 NewId = Callable[[], str]
@@ -223,7 +223,7 @@ def _timing_of(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def timing_of(members: Mapping[str, Any], job: Mapping[str, Any], now: datetime, salt: str = "") -> Timing:
-    """Returns a timing. Raises InvalidRequest, also for calendars, whose days only the service has."""
+    """Returns a timing. Raises InvalidRequest, even for calendars, whose days only the service has."""
     if members.get("calendars"):
         raise InvalidRequest("calendars", "are not available in FakeSweephand: use the local stack for this test")
     start, end = (

@@ -22,7 +22,7 @@ class Handlers:
 
     @staticmethod
     def check(handler: Callable[..., Any]) -> None:
-        """Raises InvalidArgument for a function that no event could be given to, and for an async one."""
+        """Raises InvalidArgument for a function that cannot take an event, and for an async one."""
         _check_takes_one(handler)
         if iscoroutinefunction(handler):
             raise InvalidArgument("handler", NOT_AWAITED)
@@ -42,7 +42,7 @@ class AsyncHandlers:
 
     @staticmethod
     def check(handler: Callable[..., Any]) -> None:
-        """Raises InvalidArgument for a function that no event could be given to."""
+        """Raises InvalidArgument for a function that cannot take an event."""
         _check_takes_one(handler)
 
     @staticmethod
@@ -57,7 +57,7 @@ def _check_takes_one(handler: object) -> None:
     """Raises InvalidArgument unless the object can be called with an event."""
     if not callable(handler):
         raise InvalidArgument("handler", f"must be a function, not {handler!r}")
-    with suppress(ValueError):  # some functions of C have no signature
+    with suppress(ValueError):  # some functions written in C have no signature
         try:
             signature(handler).bind(None)
         except TypeError as wrong:

@@ -29,6 +29,6 @@ class AsyncSystemClock:
         return self._clock.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        import asyncio  # noqa: PLC0415 - whoever awaits has it; whoever only imports this need not
+        import asyncio  # noqa: PLC0415 - whoever awaits has it; whoever only imports this module need not
 
         await asyncio.sleep(seconds)

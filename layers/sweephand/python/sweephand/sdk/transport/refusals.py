@@ -54,7 +54,7 @@ def api_error(
 def of_something_else(status: int, content: bytes) -> bool:
     """Returns whether something other than the service answered: a redirect, no JSON object, or an unknown 404.
 
-    Temporary answers of what is in front of the service, such as API Gateway's 429 and 503, count as the service's.
+    Temporary answers from what is in front of the service, such as API Gateway's 429 and 503, count as the service's.
     """
     if status in CODES_OF_OTHERS:
         return False

@@ -1,4 +1,4 @@
-"""Durable tasks: functions that Sweephand runs at their second, in any process that calls `run()`.
+"""Durable tasks: functions that Sweephand runs on time, to the second, in any process that calls `run()`.
 
 Needs the extra `sweephand[worker]`. See docs/guide/worker.md.
 """

@@ -250,7 +250,7 @@ class Attempts:
     # While tasks run
 
     def beat(self) -> None:
-        """Keeps all runs of this process: extends lease and visibility. Tells a task to stop if its run is lost."""
+        """Extends the leases of this process's runs, and hides their messages. Stops the task of a run that is lost."""
         for held in self._now_held():
             try:
                 self._client.runs.heartbeat(held.run_id, owner=held.owner, lease_seconds=self._lease_s)

@@ -73,8 +73,8 @@ class Dedupe:
         """Returns a context manager, for `with` or `async with`, whose value is True if the effect must happen now.
 
         Entering raises InProgress, TransportError, and Unsure with `at_most_once`. An Exception in the block means that
-        the effect did not happen, and frees the key. Unsure, and what is no Exception, such as SystemExit, leaves the
-        claim.
+        the effect did not happen, and frees the key. Unsure, and anything that is not an Exception, such as SystemExit,
+        leaves the claim.
         """
         if not isinstance(key, str):
             raise InvalidArgument("key", f"must be a string, such as the id of the run, not {key!r}")
@@ -110,7 +110,7 @@ class Dedupe:
 
 
 class Once:
-    """The context manager around an effect. Its value is True if the effect must happen now, False if it happened."""
+    """The context manager around an effect. Its value is True if the effect must happen now, else False."""
 
     def __init__(self, dedupe: Dedupe, key: str) -> None:
         self._dedupe, self._key = dedupe, key

@@ -45,8 +45,8 @@ class BadPayload(Exception):
 class TaskRun:
     """A run of a task, for its function.
 
-    id: the same in every attempt, and so a key for effects that must happen once. planned_at: when the run was due.
-    payload: the JSON of the job, or the object that the task's schema makes from it.
+    id: the same in every attempt, and therefore a key for effects that must happen once. planned_at: when the run was
+    due. payload: the JSON of the job, or the object that the task's schema makes from it.
     """
 
     id: str
@@ -171,7 +171,7 @@ class Tasks:
         self._tasks: dict[str, Task] = {}
 
     def add(self, task: Task) -> None:
-        """Adds a task. Raises ConfigError for a name that is taken, and for a function that no run could call."""
+        """Adds a task. Raises ConfigError for a name that is taken, and for a function that a run cannot call."""
         if not (isinstance(task.name, str) and 1 <= len(task.name) <= LONGEST_NAME):
             reason = f"must be a string of 1 to {LONGEST_NAME} characters, not {task.name!r}"
             raise ConfigError(f"the name of the task {task.place} {reason}")
@@ -238,7 +238,7 @@ def exception_types(given: object) -> tuple[type[BaseException], ...]:
 
 
 def seconds_of(interval: str | float | timedelta) -> int:
-    """Returns the length of an interval in whole seconds, rounded up: of `5m`, `5 minutes`, a number or a timedelta.
+    """Returns the length of an interval (`5m`, `5 minutes`, a number or a timedelta) in whole seconds, rounded up.
 
     Raises ValueError.
     """

@@ -1,6 +1,6 @@
 """The worker: its tasks become jobs of the service, and its threads carry out their runs.
 
-The worker has no clock. The service plans each run, sends it to the application's queue at its second, and plans the
+The worker has no clock. The service plans each run, sends it to the application's queue at its instant, and plans the
 next one even if no worker is running. All processes of an application share the queue.
 """
 
@@ -54,7 +54,7 @@ LEASE_S = 60
 WAIT_S, SHORT_WAIT_S = 10, 1
 """How long a receive waits for a message. The wait is short for several queues, because they share the free threads."""
 PAUSE_S = 5.0
-"""The pause after a queue did not answer."""
+"""The pause after a queue failed to answer."""
 POLL_S = 0.5
 """How often a stopping worker checks whether all tasks have ended, or one of its threads has died."""
 MOST_THREADS = 100
@@ -67,10 +67,10 @@ class Worker:
 
     application: its durable name, which all processes share. version: of this program, if several versions run side by
     side: a worker with a version deletes no jobs of tasks it does not have, and tasks can be pinned to the version.
-    client: by default one from the environment. threads: how many runs at the same time. lease_s: how long without a
-    heartbeat until another process takes over a run. retry: the policy of tasks that set none. hook: decides on failed
-    attempts. allow_deletes: how many jobs of removed tasks the start may delete; needed if they are more than 10 and
-    more than a fifth. queue: for tests.
+    client: by default one from the environment. threads: how many runs at the same time. lease_s: how long a run may go
+    without a heartbeat before another process takes it over. retry: the policy of tasks that set none. hook: decides on
+    failed attempts. allow_deletes: how many jobs of removed tasks the start may delete; needed if they are more than 10
+    and more than a fifth of the set. queue: for tests.
     """
 
     def __init__(

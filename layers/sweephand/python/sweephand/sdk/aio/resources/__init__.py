@@ -1,1 +1,1 @@
-"""The resources. Made by .ci/sdk.py, all but this line."""
+"""The resources, one module for each. All of the modules are made by .ci/sdk.py."""
