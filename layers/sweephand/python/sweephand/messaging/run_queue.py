@@ -1,4 +1,4 @@
-"""The run queues, which deliver pointers on their second."""
+"""The run queues, which deliver pointers on time, to the second."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Backlog:
-    """SQS's estimate of the messages in a run queue: ready, delayed to their second, received but not yet finished."""
+    """SQS's estimate of the messages in a run queue: ready, delayed until their instant, or in flight."""
 
     ready: int
     delayed: int

@@ -125,7 +125,7 @@ class Parsed(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Parsed:
-    """Parses the content of cron(). Raises InvalidRequest with the position there."""
+    """Parses the content of cron(). Raises InvalidRequest with the position in that content."""
     fields = split(text, _FIELDS)
     (_, day), (weekday_at, weekday) = fields[_DAY], fields[_WEEKDAY]
     if (day == "?") is (weekday == "?"):

@@ -201,7 +201,7 @@ def _refused(name: str, reason: str, position: int) -> InvalidRequest:
 
 
 def _step(name: str, digits: str | None, position: int) -> int:
-    """Returns the step, 1 if none is written. Raises InvalidRequest for a step of 0."""
+    """Returns the step; 1 if none is written. Raises InvalidRequest for a step of 0."""
     width = 1 if digits is None else int(digits)
     if width < 1:
         raise _refused(name, "expected a step of 1 or more", position)

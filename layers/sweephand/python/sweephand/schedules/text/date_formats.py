@@ -116,7 +116,7 @@ Parts = dict[str, int]
 def read(text: str, format_: str, field: str, now_wall: int) -> Written:
     """Returns the date in the text, read by the format. now_wall: the current wall time.
 
-    Raises InvalidRequest for `field`.date or `field`.format, with the position there.
+    Raises InvalidRequest for `field`.date or `field`.format, with the position in that member.
     """
     whole = text.strip()
     parts: Parts = {}

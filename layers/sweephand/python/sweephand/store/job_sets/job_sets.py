@@ -82,7 +82,7 @@ def _place(tenant: str, name: str, key: str) -> tuple[str, str]:
 
 
 def is_as_read(member: Member | None) -> Condition:
-    """Requires the member that a plan has read, so that no caller has changed or deleted its job since."""
+    """Requires that the member is as the plan read it: no caller has changed or deleted its job since."""
     if member is None:
         absent: Condition = MemberItem.pk.does_not_exist()
         return absent

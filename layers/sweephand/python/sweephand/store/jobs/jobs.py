@@ -254,7 +254,7 @@ def open_change_is(number: int) -> Condition:
 
 
 def as_read(schedule: Schedule) -> Condition:
-    """Requires the generation and next_run_at that were read, so that neither the sweeper nor a change has moved it."""
+    """Requires that generation and next_run_at are as read: neither the sweeper nor a change has moved it since."""
     same: Condition = ScheduleItem.generation == schedule.generation
     if schedule.state in OVER:
         return same  # next_run_at says when its job is deleted: no sweep moves it
@@ -264,7 +264,7 @@ def as_read(schedule: Schedule) -> Condition:
 
 
 def reach_as_read(schedule: Schedule) -> Condition:
-    """Requires the streak that was read, so that no attempt has noted since that its target fails or answers again."""
+    """Requires that the streak is as read: no attempt has noted since that its target fails or answers again."""
     if schedule.unreachable is None:
         return ScheduleItem.unreachable.does_not_exist()
     return ScheduleItem.unreachable == schedule.unreachable

@@ -95,7 +95,7 @@ def collections_at(table: Table, tenant: str, facade: str, beginning: str) -> li
 
 
 def collections_named(table: Table, tenant: str, names: Iterable[str]) -> list[Collection]:
-    """Returns the collections that exist among these, in order."""
+    """Returns those of these collections that exist, in order."""
     places = [(keys.tenant(tenant), keys.collection(name)) for name in names]
     found = table.batch_get(places)
     return [store.collection_of(CollectionItem.from_raw_data(found[key])) for key in places if key in found]
