@@ -94,7 +94,7 @@ class Rule(Protocol):
     def next_after(self, instant: datetime) -> datetime | None:
         """Returns the first occurrence strictly after `instant`, aware UTC, whole seconds; None if none up to 2199.
 
-        instant: aware, any zone. Raises ValueError if it is naive, and Undecided, which is one too (rule.py).
+        instant: aware, any zone. Raises ValueError if it is naive, and Undecided, which is a ValueError too.
         """
 
     def last_until(self, instant: datetime) -> datetime | None:
@@ -353,7 +353,7 @@ class Jittered(Over):
         """Returns when an occurrence comes after its delay. upcoming: the next one."""
         room = self.last - second if upcoming is None else upcoming - second - 1
         most = min(self.spread_s, room)
-        from hashlib import sha256  # noqa: PLC0415 - half of this package's import, for schedules with jitter alone
+        from hashlib import sha256  # noqa: PLC0415 - half of this package's import time, only for schedules with jitter
 
         digest = sha256(f"{self.salt}\x00{second}".encode()).digest()
         return second + (int.from_bytes(digest[:8], "big") * (most + 1) >> 64)

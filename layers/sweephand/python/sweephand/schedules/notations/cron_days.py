@@ -1,7 +1,7 @@
 """Days of a `cron` beyond plain fields: `L`, `LW`, `5L` and `2#2`, as cronsim reads them, and monthOverflow.
 
-With monthOverflow a date that a month lacks falls on its last day, or on the first of the next month. Plain cron leaves
-such a date out. Only dates that the text names move; weekdays never do. Sources: decisions 0069, 0035.
+With monthOverflow, a date that a month lacks falls on the month's last day, or on the first of the next month. Plain
+cron leaves such a date out. Only dates that the text names move; weekdays never do. Sources: decisions 0069, 0035.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Pattern(NamedTuple):
     step_s: int
 
 
-@lru_cache(maxsize=64)  # a text is built right after it was read, and a stack has few different texts
+@lru_cache(maxsize=64)  # a text is built right after it is read, and a stack has few different texts
 def pattern(recur: Recur, anchor: int) -> Pattern:
     """Builds the pattern. anchor: the beginning in wall seconds. Raises NEVER_FIRES if the parts exclude each other."""
     day, time = divmod(anchor, DAY_S)

@@ -110,7 +110,7 @@ def at_hours(
     *,
     stepped: bool,
 ) -> OnWallClock:
-    """Returns the wall times of a pattern in the schedule's zone. The hours decide about clock changes (decision 0012).
+    """Returns the wall times of a pattern in the schedule's zone. Its hours decide about clock changes (decision 0012).
 
     hours: mask. With all hours, each real hour counts, and nothing is lost or doubled. stepped: whether the hours are a
     step over the whole day, which loses and doubles nothing either. Otherwise the hours are fixed, and the schedule's

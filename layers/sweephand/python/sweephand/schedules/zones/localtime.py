@@ -148,7 +148,7 @@ ALWAYS = -(1 << 40)
 """A start before all instants that this package knows."""
 
 Table = tuple[tuple[int, ...], tuple[int, ...]]
-"""(starts, offsets): from starts[i] on (Unix seconds; the first is ALWAYS) offsets[i] seconds east of UTC rule."""
+"""(starts, offsets): offsets[i] seconds east of UTC hold from the Unix second starts[i] on. The first is ALWAYS."""
 
 _NOT_PLACES = frozenset({"Factory", "localtime", "posixrules"})
 

@@ -91,7 +91,7 @@ class PlacesItem(Item):
 
 
 class CredentialItem(Item):
-    """A credential. created_by, rotated_by: client ids. former_hash: of the former secret, valid to `former_until`."""
+    """A credential. created_by, rotated_by: client ids. former_hash: of the former secret, until `former_until`."""
 
     tenant = UnicodeAttribute(null=True)
     credential_id = UnicodeAttribute()
@@ -327,11 +327,11 @@ class LastStartItem(Item):
 class RunItem(Item):
     """A run.
 
-    shard, next_run_at: set only while a wake is. attention_day, attention_at (the order of its id): set unless the run
-    simply succeeded. slotted: whether it has been in its schedule's slot. flow_key: the key of its last claim. line_at:
-    when it joined the line of that key, if it did. task: the ARN of its ECS task. chain: if a job started its job, the
-    ids of the jobs before it. root: the run that began the chain. reported: the message of its target, until redacted.
-    consumer: the consumer that it is held for; attention_day is then that consumer's partition.
+    shard, next_run_at: set only while it has a wake. attention_day, attention_at (the order of its id): set unless the
+    run simply succeeded. slotted: whether it has been in its schedule's slot. flow_key: the key of its last claim.
+    line_at: when it joined the line of that key, if it did. task: the ARN of its ECS task. chain: if a job started its
+    job, the ids of the jobs before it. root: the run that began the chain. reported: the message of its target, until
+    redacted. consumer: the consumer that it is held for; attention_day is then that consumer's partition.
     """
 
     job_id = UnicodeAttribute()

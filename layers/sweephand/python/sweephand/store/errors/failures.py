@@ -195,7 +195,7 @@ def rerun_op(table: Table, run: Run, by: str, at: datetime, actor: str | None, o
 
 
 def not_rerun_op(table: Table, run: Run, noted_at: datetime, by: str) -> Op:
-    """Returns the operation that reopens a failed run, unless a later run than `by` repeats it.
+    """Returns the operation that reopens a failed run, unless a run later than `by` repeats it.
 
     noted_at: of its note.
     """

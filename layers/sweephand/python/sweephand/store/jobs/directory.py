@@ -265,7 +265,7 @@ def _count_key(job: Job) -> tuple[str, str]:
 
 
 def mark_ended(table: Table, job: Job, ended: JobState) -> bool:
-    """Marks a job as ended, if its revision is as read before its schedules. Returns False if it changed."""
+    """Marks a job as ended, if its revision is still the one read before its schedules. Returns False if not."""
     same: Condition = DirectoryItem.revision == job.revision
     return not isinstance(
         table.update(*row_key(job.tenant, job.number), [assign(DirectoryItem.ended, ended)], same), Refused

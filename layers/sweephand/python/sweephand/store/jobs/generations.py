@@ -16,7 +16,7 @@ from sweephand.store.dynamo.table import GenerationItem
 from sweephand.store.jobs import jobs
 
 KEPT = timedelta(days=30)
-"""Retention of an ended plan: twice as long as the ledger keeps a row. The audit has settled the plan long before."""
+"""Retention of an ended plan: twice as long as the ledger keeps a row by default. The audit settles it long before."""
 PAGE = 25
 _GENERATIONS = Codec(
     Generation,

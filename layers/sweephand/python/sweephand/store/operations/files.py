@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sweephand.errors import NotFound, Unavailable
 
 LEAST_PIECE = 5 * 1_048_576
-"""Bytes; S3 joins no smaller pieces, except the last."""
+"""The smallest size of a piece that S3 joins, in bytes. Only the last piece may be smaller."""
 MOST_DELETED = 1_000
 _MISSING = frozenset({"NoSuchKey", "404"})
 

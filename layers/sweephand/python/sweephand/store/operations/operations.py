@@ -29,7 +29,7 @@ from sweephand.store.dynamo.table import Item
 PROVIDER = "provider"
 """The tenant's name in pointers to the provider's own operations. No tenant may have this name."""
 WAKE = timedelta(minutes=5)
-"""A lost message is sent again this long after its instant, which is further than the sweep looks ahead."""
+"""A lost message is sent again this long after its instant: longer than the sweep looks ahead."""
 
 
 class OperationItem(Item):

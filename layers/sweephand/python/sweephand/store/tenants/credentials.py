@@ -52,7 +52,7 @@ def rotate_op(table: Table, after: Credential, now: datetime, actor: str | None)
 
 
 def end_former_op(table: Table, credential: Credential) -> Op:
-    """Returns the operation that removes the secret before the last rotation, if no rotation has come since."""
+    """Returns the operation that removes the secret before the last rotation, if no rotation has followed."""
     key = credential_key(credential.tenant, credential.id)
     actions = removal(CredentialItem, "former_hash former_until")
     return table.update_op("credential", *key, actions, CredentialItem.generation == credential.generation)
