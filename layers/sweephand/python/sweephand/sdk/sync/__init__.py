@@ -1,1 +1,1 @@
-"""The asyncio half of the SDK. `resources` is generated; the other modules are written by hand."""
+"""One half of the SDK. `sdk.sync` is made from `sdk.aio`, of which only `resources` is generated."""

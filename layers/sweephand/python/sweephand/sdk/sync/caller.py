@@ -52,7 +52,7 @@ class Caller:
             raise self._not_a_stack(request, answer) from wrong
 
     def answer(self, request: Request) -> Answer:
-        """Sends the request, if need be several times, and returns its answer. Raises ApiError or TransportError."""
+        """Sends the request, several times if necessary, and returns its answer. Raises ApiError or TransportError."""
         began = self.clock.monotonic()
         url, headers, content = self._written(request)
         for tried in range(1, self._retries.tries + 1):

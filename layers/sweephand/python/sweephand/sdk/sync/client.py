@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Sweephand:
-    """A client of a stack, with one credential. Close it after use, or use it in a `with` statement.
+    """A client of a stack, with one credential. Close it after use, or use `with`.
 
     url: the stack's output ApiUrl; by default the environment variable SWEEPHAND_URL. client_id, secret: the
     credential; by default SWEEPHAND_CLIENT_ID and SWEEPHAND_SECRET. tenant: the tenant for which a provider's
@@ -77,7 +77,7 @@ class Sweephand:
     def call(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
     ) -> Answer:
-        """Calls any path of the service, such as one that has no method here. Raises the errors of all calls.
+        """Calls any path of the service, such as one that has no method here. Raises the same errors as any call.
 
         A POST is tried again only if it was certainly not carried out.
         """

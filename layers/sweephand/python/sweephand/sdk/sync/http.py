@@ -1,4 +1,4 @@
-"""The transport: the only module that imports httpx2 (decision 0130)."""
+"""The transport: the only module of this half that imports httpx2 (decision 0130)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONNECTIONS = 20
 
 
 class Transport(Protocol):
-    """Sends a request to the service and returns its answer. Raises TransportError if there is no answer."""
+    """A transport: sends a request to the service and returns its answer, or raises TransportError if there is none."""
 
     def send(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, timeout_s: float

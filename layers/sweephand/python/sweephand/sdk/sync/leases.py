@@ -18,7 +18,7 @@ def take(client: Sweephand, consumer: str, holder: str, seconds: int, *, wait: b
     """Takes the lease of a consumer. Logs a warning if this machine's clock is off.
 
     wait: True to wait until the present lease ends, such as that of a killed process. Raises ConsumerTaken if its
-    holder prolongs it meanwhile; without wait, at once.
+    holder extends it meanwhile; without wait, at once.
     """
     first = None
     while True:

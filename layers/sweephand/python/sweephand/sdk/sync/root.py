@@ -53,7 +53,7 @@ MARGIN_S, AGAIN_S, WAIT_S, PAUSE_S = 30, 120, 5, 5
 long a receive waits; the pause after a failed receive."""
 MOST_RECEIVED = 10
 TRIES = 5
-"""How often counting and deleting is tried while other processes create and delete such jobs."""
+"""How often counting and deleting are tried while other processes create and delete such jobs."""
 
 
 class JobScheduler:
@@ -139,12 +139,12 @@ class JobScheduler:
         timeout_s: float = START_S,
         wait: bool = True,
     ) -> models.JobSetPlan | None:
-        """Becomes the consumer, applies the job set if one is named, and waits until all missed events were sent.
+        """Becomes the consumer, applies the job set if one is named, and waits until all missed events have been sent.
 
         Afterwards, heartbeats in the background keep the lease. Returns the changes of the job set; its `failed` lists
         refused jobs. allow_deletes: how many jobs the set may lose; needed if they are more than 10 and more than a
-        fifth. wait: True to wait for the end of a lease that a killed process still holds; the log says so. Raises
-        ConsumerTaken if another process is the consumer and prolongs its lease, or at once without `wait`;
+        fifth of the set. wait: True to wait for the end of a lease that a killed process still holds; the log says so.
+        Raises ConsumerTaken if another process is the consumer and extends its lease, or at once without `wait`;
         TransportError if missed events are still to be sent after `timeout_s`.
         """
         if self._consumer is None:
@@ -182,7 +182,7 @@ class JobScheduler:
             return
 
     def _beat(self) -> None:
-        """Prolongs the lease. If it had ended, takes it again and starts the consumer."""
+        """Extends the lease. If it had ended, takes it again and starts the consumer."""
         assert self._consumer is not None
         there = self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=self._lease_s)
         if there.state == AWAY:
@@ -277,7 +277,7 @@ class JobScheduler:
         tag: str | None = None,
         end: datetime | None = None,
     ) -> JobRecord:
-        """Creates a job. Raises ApiError, and InvalidArgument, such as for an interval outside 1 to 5."""
+        """Creates a job. Raises ApiError, and InvalidArgument, for example for an interval outside 1 to 5."""
         members = members_of(resource_id, tag, start, end, job_interval)
         self._register()
         try:
@@ -323,7 +323,7 @@ class JobScheduler:
             return
 
     def delete_by_resource_id(self, resource_id: str) -> int:
-        """Deletes the jobs of a resource. Returns how many. A lost answer raises TransportError and is not retried."""
+        """Deletes the jobs of a resource. Returns how many. A lost answer raises TransportError, without a retry."""
         return self._delete(resource_id=resource_of(resource_id))
 
     def delete_by_tag(self, tag: str | None) -> int:
