@@ -54,5 +54,5 @@ def read(table: Table) -> LastAudit | None:
 
 
 def write(table: Table, last: LastAudit) -> None:
-    """Writes the last audit. The later of two concurrent audits wins; the parts left by the other follow a day later."""
+    """Writes the last audit. The later of two concurrent audits wins; parts left by the other follow a day later."""
     table.update(*_KEY, changes(_LAST.item(_KEY, last), "at findings everything rests"))
