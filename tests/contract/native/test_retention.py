@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from sweephand.facades.native.runs import runs
 from tests.contract.native.api import JOB, Api
 from tests.support.endpoint import WRONG
 
@@ -90,6 +91,28 @@ def test_pages_continue_past_deleted_runs(api: Api, limit: int) -> None:
         cursor = f"&cursor={page['nextCursor']}"
 
     assert seen == [kept]
+
+
+def test_a_run_that_is_kept_for_years_is_found_among_all_runs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that ends among days without runs continues there."""
+    monkeypatch.setattr(runs, "LOOKED_AT_MOST", 100)
+    setting = api.get("/v1/collections/default")
+    kept = {"retention": {"runDays": 3_650}}
+    etag = setting.headers["etag"]
+    assert api("PATCH", "/v1/collections/default", kept, headers={"if-match": etag}).status == 200
+    began = api.stage.clock.now()
+    there = failed_run(api)
+    api.stage.clock.move_to(began + timedelta(days=730))
+
+    seen, count, cursor = [], 0, ""
+    while count == 0 or cursor:
+        page = api.get("/v1/runs", query=f"from=2000-01-01T00:00:00Z{cursor}").json
+        seen += [each["id"] for each in page["items"]]
+        cursor = "" if page["nextCursor"] is None else f"&cursor={page['nextCursor']}"
+        count += 1
+
+    assert seen == [there["run"]]
+    assert count == 8, "a page of 100 days each, and none for years before the tenant existed"
 
 
 def test_occurrences_whose_runs_are_deleted_are_not_shown_as_future(api: Api) -> None:

@@ -55,6 +55,11 @@ def first_order_at(instant_ms: int) -> int:
     return instant_ms << 74
 
 
+def first_uuid_at(instant_ms: int) -> str:
+    """Returns the smallest UUID that a run of this instant (Unix ms) can have."""
+    return str(uuid.UUID(int=instant_ms << 80 | 0x8 << 76 | 0b10 << 62))
+
+
 def instant_ms_of_order(order: int) -> int:
     return order >> 74
 

@@ -31,8 +31,7 @@ from sweephand.store.views import runs as views
 from sweephand.store.views.runs import ALWAYS, Passed, RunMark, Span
 
 ATTENTION_DAYS = 15
-OLDEST = timedelta(days=400)
-"""How far back a list reads the index: by default, and at most. Older runs are listed only by job or schedule."""
+"""How far back a list of runs that did not simply succeed reads if the caller gives no `from`."""
 MOST_JOBS = 1_000
 """The most jobs whose runs one list merges: at most some 1,000 read units per page."""
 ROWS_AT_ONCE = 100
@@ -117,7 +116,7 @@ def listed(
         yield from views.merged_runs(world.table, tenant, owners, after, page, wanted.span)
     elif wanted.schedule_id is not None:
         found = views.runs_of(world.table, tenant, wanted.schedule_id, after, page, wanted.span)
-        yield from _own(world, tenant, found)
+        yield from _own(tenancy.began_at(world, tenant), found)
     elif wanted.selects_jobs and wanted.indexed:
         owners = _ledgers(world, tenant, wanted)
         yield from _attention(world, tenant, wanted.span, after, page, now, frozenset(owners))
@@ -205,20 +204,21 @@ def _attention(
     until_ms = epoch_ms(until)
     if after is not None:
         until_ms = min(until_ms, instant_ms_of(after[0]))
-    since = now - timedelta(days=ATTENTION_DAYS) if span.since is None else max(span.since, now - OLDEST)
+    began = tenancy.began_at(world, tenant)
+    oldest = from_ms(0) if began is None else began - timedelta(days=1)
+    since = now - timedelta(days=ATTENTION_DAYS) if span.since is None else max(span.since, oldest)
     found = views.attention(
         world.table, tenant, since.date(), from_ms(until_ms), after, page, owners, consistent=consistent
     )
     held = views.held(world.table, tenant, from_ms(until_ms), after, page, owners, consistent=consistent)
-    yield from _own(world, tenant, heapq.merge(found, held, key=mark_of, reverse=True))
+    yield from _own(began, heapq.merge(found, held, key=mark_of, reverse=True))
 
 
-def _own(world: World, tenant: str, found: Iterable[Run | Passed]) -> Iterator[Run | Passed]:
-    """Yields the runs of this tenant, not those of an earlier tenant with the same name.
+def _own(began: datetime | None, found: Iterable[Run | Passed]) -> Iterator[Run | Passed]:
+    """Yields the runs of the tenant that began then, not those of an earlier tenant with the same name.
 
     Ends at the first run that was planned before this tenant began.
     """
-    began = tenancy.began_at(world, tenant)
     for each in found:
         if isinstance(each, Passed) or began is None or not each.is_of_former(began):
             yield each

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Container, Iterable, Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import chain, islice
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.run import Attempt, Kind, Run, State
-from sweephand.ids import first_order_at, instant_ms_of_order, order_of
+from sweephand.ids import first_order_at, first_uuid_at, instant_ms_of_order, order_of
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
@@ -79,13 +80,14 @@ MOST_CONSUMERS = 100
 """The rows of consumers that one query reads; further queries read the rest."""
 LEAST_ROWS, ROWS_AT_ONCE = 10, 500
 LEAST_OF_EACH = 2
+NO_OWNER = str(UUID(int=0))
 RunMark = tuple[str, str]
 """The position in a list of runs: (uuid, owner) of the last one shown. Lists show the latest planned instant first."""
 
 
 @dataclass(frozen=True)
 class Passed:
-    """A position in a list whose run was skipped without reading it."""
+    """A position from which a list can continue: of a run that was not read, or of a day that was read whole."""
 
     mark: RunMark
 
@@ -266,7 +268,8 @@ def attention(
 
     Cost: one query per day. The index sorts by the order of the runs' ids, which are distinct, so a page never splits
     equal positions. owners: only runs of these schedules (or of these jobs themselves). The keys of the index name the
-    owner of a run, so rows of others are not read; their positions are yielded as Passed.
+    owner of a run, so rows of others are not read; their positions are yielded as Passed. So is the start of each day,
+    so that a page can end among days that have no runs.
     """
     last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
     day = from_ms(instant_ms_of_order(last)).date()
@@ -280,6 +283,7 @@ def attention(
             limit=page,
         )
         yield from _attention_runs(table, entries, page, owners, consistent=consistent)
+        yield Passed((first_uuid_at(epoch_ms(datetime(day.year, day.month, day.day, tzinfo=UTC))), NO_OWNER))
         day -= timedelta(days=1)
 
 
