@@ -123,7 +123,7 @@ PROBLEMS = Below("/problems", "service.problem_pages", {"scope": None, "media": 
 
 ROUTES = Routes(
     [
-        SERVICE.get("/v1/health", admin.health, "Read the version and, with a scope, how late the sweep is", "Health"),
+        SERVICE.get("/v1/health", admin.health, "Read the version and, for providers, how late the sweep is", "Health"),
         SERVICE.get(
             *("/v1/openapi.json", rare("document", "read"), "Read this description, as OpenAPI 3.1", "Document"),
             headers=("If-None-Match", "Accept-Encoding"),
@@ -161,7 +161,7 @@ ROUTES = Routes(
         ),
         JOB.get("", jobs.read, "Read a job", "Job", query=("include",)),
         JOB.put("", jobs.put, "Replace a job", "JobReplacement", "Job"),
-        JOB.patch("", jobs.patch, "Change a job by a merge patch", "JobPatch", "Job"),
+        JOB.patch("", jobs.patch, "Change a job with a merge patch", "JobPatch", "Job"),
         JOB.delete("", jobs.delete, "Delete a job and end its open runs"),
         JOB.verb("/run", jobs.run, "Run a job now", "RunStarted", "RunRequest", scope=RUN, status=202, headers=ONCE),
         JOB.verb("/pause", jobs.pause, "Pause a job", "Job", "PauseRequest"),
@@ -454,7 +454,7 @@ ROUTES = Routes(
         WELL_KNOWN.get(
             "/.well-known/openid-configuration",
             "read_configuration",
-            "Read the issuer of these tokens and the address of its keys",
+            "Read the issuer of this stack's own tokens and the address of its keys",
             "IssuerConfiguration",
         ),
         PROBLEMS.get("", "list_problems", "List all problem types", "ProblemPages"),

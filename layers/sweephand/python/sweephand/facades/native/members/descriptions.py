@@ -353,7 +353,7 @@ PARAMETERS: Mapping[str, str] = {
     "until": "Up to this instant.",
 }
 OPERATIONS: Mapping[str, str] = {
-    "health": "Returns the version to everybody. A caller with the scope `jobs:read` also sees how late the sweep is.",
+    "health": "Returns the version to all. A provider with the scope `jobs:read` also sees how late the sweep is.",
     "readDocument": "Returns this document. Everybody may read it; the ETag changes with each version.",
     "createJob": "Creates a job with its action and schedules. `Idempotency-Key` makes the request repeatable.",
     "deleteJobs": "Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.",
@@ -452,7 +452,7 @@ OPERATIONS: Mapping[str, str] = {
     "readFlowKeys": "Returns a flow key, and what waits for it.",
     "putFlowKeys": "Replaces a flow key. Members that are left out get their defaults.",
     "patchFlowKeys": "Changes the given members of a flow key (merge patch, RFC 7396); null removes a member.",
-    "deleteFlowKeys": "Deletes a flow key that no job names.",
+    "deleteFlowKeys": "Deletes a flow key that no job and no collection names.",
     "pauseFlowKeys": "Pauses a flow key: calls under it wait until it is resumed.",
     "resumeFlowKeys": "Resumes a flow key.",
     "createCredentials": "Creates a credential with scopes that its creator has. Its secret is shown once.",

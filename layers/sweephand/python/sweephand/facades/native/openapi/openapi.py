@@ -108,7 +108,7 @@ PATH: Mapping[str, Schema] = {
     "error": text(pattern="^[0-9a-f]{32}$"),
     "problem": text(pattern="^[a-z]+(-[a-z]+)*$", description="The last part of a problem's `type`."),
 }
-LOOKED_AT = f". With other filters, it looks through at most {narrow_lists.MOST:,} jobs."
+LOOKED_AT = f". Rejected if more than {narrow_lists.MOST:,} jobs match the other filters."
 QUERY: Mapping[str, Schema] = {
     "limit": whole(1, cursors.LARGEST_LIMIT, default=cursors.DEFAULT_LIMIT),
     "cursor": text(1, 1_024, description="`nextCursor` of the previous page, with the same query."),
@@ -140,7 +140,7 @@ QUERY: Mapping[str, Schema] = {
     "force": one_of(
         ("true", "false"),
         default="false",
-        description="Deletes it even if somebody holds its lease, or jobs name it.",
+        description="Deletes the consumer even if somebody holds its lease, or jobs name it.",
     ),
     "allowDeletes": whole(
         0,

@@ -46,7 +46,7 @@ class AsyncConsumers:
 
         Args:
             consumer: The name of the consumer, as in the jobs' actions.
-            force: Deletes it even if somebody holds its lease, or jobs name it.
+            force: Deletes the consumer even if somebody holds its lease, or jobs name it.
         """
         await self._caller.json(
             Request("DELETE", f"/v1/consumers/{part(consumer)}", query={"force": force}, acting=True)

@@ -161,7 +161,7 @@ class FlowKeys:
         )
 
     def delete(self, flow_key: Named, *, if_match: Revision | None = None) -> None:
-        """Deletes a flow key that no job names.
+        """Deletes a flow key that no job and no collection names.
 
         Args:
             flow_key: The name of the flow key.

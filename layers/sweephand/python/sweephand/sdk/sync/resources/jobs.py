@@ -115,20 +115,20 @@ class Jobs:
             name: Only resources with exactly this name.
             search: Only resources whose name contains this string; case is ignored.
             job_set: Only jobs that this job set owns.
-            action_type: Only jobs whose action is of this type. With other filters, it looks through at most
-                1,000 jobs. Values: `azure_service_bus_queue`, `azure_service_bus_topic`,
+            action_type: Only jobs whose action is of this type. Rejected if more than 1,000 jobs match the
+                other filters. Values: `azure_service_bus_queue`, `azure_service_bus_topic`,
                 `azure_storage_queue`, `ecs`, `event`, `events`, `http`, `job`, `lambda`, `queue`, `sns`,
                 `sqs`, `states`.
-            created_after: Only jobs that were created at or after this instant. With other filters, it looks
-                through at most 1,000 jobs.
-            created_before: Only jobs that were created before this instant. With other filters, it looks
-                through at most 1,000 jobs.
-            next_run_after: Only jobs whose next run is at or after this instant. With other filters, it looks
-                through at most 1,000 jobs.
-            next_run_before: Only jobs whose next run is before this instant. With other filters, it looks
-                through at most 1,000 jobs.
-            sort: Sorts by the next run, soonest first; jobs without one come last. With other filters, it
-                looks through at most 1,000 jobs. Values: `nextRunAt`.
+            created_after: Only jobs that were created at or after this instant. Rejected if more than 1,000
+                jobs match the other filters.
+            created_before: Only jobs that were created before this instant. Rejected if more than 1,000 jobs
+                match the other filters.
+            next_run_after: Only jobs whose next run is at or after this instant. Rejected if more than 1,000
+                jobs match the other filters.
+            next_run_before: Only jobs whose next run is before this instant. Rejected if more than 1,000 jobs
+                match the other filters.
+            sort: Sorts by the next run, soonest first; jobs without one come last. Rejected if more than
+                1,000 jobs match the other filters. Values: `nextRunAt`.
             include: Optional parts of the answer, separated by commas. Values: `lastRuns`, `schedules`,
                 `total`.
             page_size: How many entries one request reads.
