@@ -3,7 +3,7 @@
 python examples/webhooks/webhooks.py subscribe CUSTOMER URL          prints the secret for the customer
 python examples/webhooks/webhooks.py send CUSTOMER EVENT ID DATA     sends a message once, however often it is called
 python examples/webhooks/webhooks.py deliveries CUSTOMER             prints the state of each message
-python examples/webhooks/webhooks.py redeliver CUSTOMER              sends messages again that ended as REQUEST_ERROR
+python examples/webhooks/webhooks.py redeliver CUSTOMER              sends each message again that has failed
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ def deliveries(sh: Sweephand, customer: str) -> None:
 
 
 def redeliver(sh: Sweephand, customer: str) -> None:
-    for run in sh.runs.list(collection=customer, state="REQUEST_ERROR"):
-        print("again:", sh.runs.rerun(run).run_id)
+    for state in ("ERROR", "REQUEST_ERROR"):
+        for run in sh.runs.list(collection=customer, state=state):
+            if run.rerun_by is None:
+                print("again:", sh.runs.rerun(run).run_id)
 
 
 def main(command: str, customer: str, *more: str) -> None:
