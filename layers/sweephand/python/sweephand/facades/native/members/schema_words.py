@@ -32,7 +32,6 @@ ZONE = text(1, LONGEST_TEXT, description="An IANA time zone, such as `Europe/Ber
 TEXT = text()
 FLAG: Schema = {"type": "boolean"}
 ANYTHING = payloads.ANYTHING
-NOT_YET: Schema = {"type": "null", "description": "Not available yet."}
 PASSED_OVER = json_schema.PASSED_OVER
 NAME = text(1, 128)
 REVISION = whole(1)
