@@ -23,12 +23,12 @@ BEGUN = "(?:ON_TIME|LATE)"
 """A busy machine may begin a run more than five seconds late."""
 SAYS = {
     "customer-reports": (
-        "At 09:00 on Monday to Friday, America/New_York. Next: 20",
+        "At 09:00 from Monday to Friday, America/New_York. Next: 20",
         "PAUSED\n",
         rf"SUCCESS, {BEGUN}\n",
         "not signed\n",
     ),
-    "webhooks": (r"\n(\S+_\S+)\n\1\n", r"signed\n", rf"SUCCESS {BEGUN}, attempts: [2-9]"),
+    "webhooks": (r"\n(\S+_\S+)\n\1\n", r"signed\n", rf"SUCCESS {BEGUN}, attempts: [2-9]", "again: ", r" signed\n"),
     "long-work": ("ACK_RECVD\n", "COMPLETED\n", "SUCCESS\n3120 rows\n", "ValueError: rows cannot be negative\n"),
     "nightly-chain": (
         r"(first: \S+)\n",

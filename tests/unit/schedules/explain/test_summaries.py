@@ -14,7 +14,7 @@ NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("fields", "summary"),
     [
-        ({"cron": "30 2 * * 1-5", "timezone": "Europe/Berlin"}, "at 02:30 on Monday to Friday, Europe/Berlin"),
+        ({"cron": "30 2 * * 1-5", "timezone": "Europe/Berlin"}, "at 02:30 from Monday to Friday, Europe/Berlin"),
         ({"cron": "* * * * *"}, "every minute"),
         ({"cron": "*/15 * * * *"}, "every 15 minutes"),
         ({"cron": "@hourly"}, "every hour"),
@@ -59,7 +59,7 @@ NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
         ({"cron": "0 */7 * * 2"}, "at 00:00, 07:00, 14:00 and 21:00 on Tuesday"),
         ({"cron": "0 0 1 1 *"}, "at 00:00 on day 1 of the month in January"),
         ({"cron": "0 0 1-31 * 5"}, "at 00:00"),
-        ({"cron": "0 12 * 6-8 *"}, "at 12:00 in June to August"),
+        ({"cron": "0 12 * 6-8 *"}, "at 12:00 from June to August"),
         ({"every": "PT10S", "startTime": "2026-04-01T00:00:00Z"}, "every 10 seconds from 2026-04-01T00:00:00Z"),
         ({"every": "1 hour", "align": "clock", "timezone": "Asia/Kolkata"}, "every hour by the clock, Asia/Kolkata"),
         ({"every": "90 minutes", "align": "epoch"}, "every 90 minutes since 1970, UTC"),

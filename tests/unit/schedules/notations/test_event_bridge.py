@@ -215,6 +215,6 @@ def test_summaries():
 
     assert list(said.values()) == [
         "every 15 minutes from 08:00 to 17:59 on the third Friday of the month in January and June, Europe/Berlin",
-        "at 09:00 on the weekday nearest to day 15 in 2027 to 2030, Europe/Berlin",
-        "at 09:00 on Monday to Friday, Europe/Berlin",
+        "at 09:00 on the weekday nearest to day 15 from 2027 to 2030, Europe/Berlin",
+        "at 09:00 from Monday to Friday, Europe/Berlin",
     ]

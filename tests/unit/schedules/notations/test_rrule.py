@@ -628,7 +628,7 @@ def test_a_day_that_its_month_lacks_is_omitted_and_no_other_rule_is_accepted():
         ("FREQ=MONTHLY;BYDAY=-1FR", "every month on the last Friday of the month at 09:00, America/New_York"),
         (
             "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
-            "every month on Monday to Friday at 09:00; of these the last of each month, America/New_York",
+            "every month from Monday to Friday at 09:00; of these the last of each month, America/New_York",
         ),
         ("FREQ=YEARLY", "every year on day 1 of the month in January at 09:00, America/New_York"),
         (

@@ -252,7 +252,7 @@ def test_the_packed_form_is_the_text():
     [
         ("* * * * 9 0 0", "at 09:00, {}"),
         ("* * * -1.sun 9 0 30", "at 09:00:30 on the last Sunday of the month, {}"),
-        ("2027:2029 * 3:-2 * 12 0 0", "at 12:00 on day 3 to the second last day of the month in 2027 to 2029, {}"),
+        ("2027:2029 * 3:-2 * 12 0 0", "at 12:00 on day 3 to the second last day of the month from 2027 to 2029, {}"),
         (
             "* */6 10 * * 0,30 */10",
             "every 10 seconds of minutes 0 and 30 on day 10 of the month in June and December, {}",

@@ -118,7 +118,7 @@ class Timing:
 
     @property
     def summary(self) -> str:
-        """Returns a sentence in plain English: "at 02:30 on Monday to Friday, Europe/Berlin"."""
+        """Returns a sentence in plain English: "at 02:30 from Monday to Friday, Europe/Berlin"."""
         if not self.calendars:
             return self._compiled.summary()
         which = "its calendar allows" if len(self.calendars) == 1 else f"its {len(self.calendars)} calendars allow"

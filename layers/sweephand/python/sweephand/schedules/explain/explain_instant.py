@@ -365,7 +365,7 @@ def _day_fields(fields: DayFields, on: date) -> Iterator[Reason]:
     if not by_date:
         yield _differs("day of the month", str(on.day), english.numbers(bits(fields.dates)))
     if not by_weekday:
-        chosen = english.weekdays(fields.weekdays).removeprefix("on ")
+        chosen = english.weekday_names(fields.weekdays)
         yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], chosen)
 
 
@@ -375,7 +375,7 @@ def _day_of_month(days: OfMonths, on: date) -> Iterator[Reason]:
     of_length = days.table[(month_length(on.year, on.month) - 28) * 7 :][:7]
     wrong_weekday = chosen and not chosen >> on.isoweekday() % 7 & 1
     if wrong_weekday:
-        names = english.weekdays(chosen).removeprefix("on ")
+        names = english.weekday_names(chosen)
         yield _differs("weekday", english.WEEKDAYS[on.isoweekday() % 7], names)
     if not wrong_weekday or not any(mask >> on.day & 1 for mask in of_length):
         weekday = english.WEEKDAYS[on.isoweekday() % 7]
@@ -390,7 +390,7 @@ def _has_weekday(days: OfMonths, number: int) -> bool:
 
 def _month(mask: int, on: date) -> Iterator[Reason]:
     if mask != ALL_MONTHS and not mask >> on.month & 1:
-        yield _differs("month", english.MONTHS[on.month - 1], english.months(mask).removeprefix("in "))
+        yield _differs("month", english.MONTHS[on.month - 1], english.month_names(mask))
 
 
 def _clock(clock: Clock, time: int) -> Iterator[Reason]:

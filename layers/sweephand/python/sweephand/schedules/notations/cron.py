@@ -94,7 +94,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
 
 
 def _summary(parsed: Parsed, rules: Rules) -> str:
-    """Returns "at 02:30 on Monday to Friday, Europe/Berlin"."""
+    """Returns "at 02:30 from Monday to Friday, Europe/Berlin"."""
     fields, months = parsed.days.fields, parsed.days.months
     on = parsed.on if fields is None else english.day_fields(fields)
     times = english.times(parsed.clock.hours, parsed.clock.minutes)

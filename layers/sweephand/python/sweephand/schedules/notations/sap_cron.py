@@ -275,12 +275,12 @@ def _is_read(text: str) -> bool:
 def _summary(text: str, zone: str) -> str:
     parsed = parse(text)
     days, clock = parsed.days, parsed.clock
-    by_date, by_weekday = _dates_words(parsed.dates), _weekdays_words(parsed.weekdays)
-    if by_date and by_weekday:
-        a = "" if by_weekday.startswith("on the ") else "a "
-        on = f"{by_date} if it is {a}{_weekdays_words(parsed.weekdays, 'or').removeprefix('on ')}"
+    by_date, weekdays = _dates_words(parsed.dates), _weekday_names(parsed.weekdays)
+    if by_date and weekdays:
+        a = "" if weekdays.startswith("the ") else "a "
+        on = f"{by_date} if it is {a}{_weekday_names(parsed.weekdays, 'or')}"
     else:
-        on = by_date or by_weekday
+        on = by_date or english.placed("on", weekdays)
     return english.in_zone(zone, english.clock_times(clock), on, english.months(days.months), english.years(days.years))
 
 
@@ -303,15 +303,15 @@ def _date_words(span: Span) -> str:
     return f"{first} to {last}" if span.step == 1 else f"every {english.ordinal(span.step)} day from {first} to {last}"
 
 
-def _weekdays_words(items: list[Span | Nth], last: str = "and") -> str:
-    """Returns "on Monday to Friday", "on the last Sunday of the month"; "" for every day. last: before the last."""
+def _weekday_names(items: list[Span | Nth], last: str = "and") -> str:
+    """Returns "Monday to Friday", "the last Sunday of the month"; "" for every day. last: before the last one."""
     plain = _of_weekdays([item for item in items if isinstance(item, Span)], 7, 6) >> 1
-    names = english.weekdays(plain, last).removeprefix("on ") if plain else ""
+    names = english.weekday_names(plain, last) if plain else ""
     if plain and not names:
         return ""
     nth = [_nth_words(item) for item in items if isinstance(item, Nth)]
     listed = english.listed([names, *nth] if names else nth, last)
-    return f"on {listed} of the month" if nth else f"on {listed}"
+    return f"{listed} of the month" if nth else listed
 
 
 def _nth_words(item: Nth) -> str:

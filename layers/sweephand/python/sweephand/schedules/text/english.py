@@ -97,15 +97,31 @@ def dates(mask: int) -> str:
     return f"on day {numbers(days)} of the month"
 
 
-def weekdays(mask: int, last: str = "and") -> str:
-    """Returns "on Monday to Friday"; "" for all of them. Bit 0 is Sunday. last: before the last of several."""
+def weekdays(mask: int) -> str:
+    """Returns "from Monday to Friday", "on Monday and Friday"; "" for all of them. Bit 0 is Sunday."""
+    return placed("on", weekday_names(mask))
+
+
+def weekday_names(mask: int, last: str = "and") -> str:
+    """Returns "Monday to Friday", "Monday and Friday"; "" for all of them. last: before the last of several."""
     monday_first = (mask >> 1) | (mask & 1) << 6  # so that a weekend is one span
-    return "" if _full(mask, 0, 6) else f"on {_named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0, last)}"
+    return "" if _full(mask, 0, 6) else _named(bits(monday_first), (*WEEKDAYS[1:], WEEKDAYS[0]), 0, last)
+
+
+def placed(preposition: str, names: str) -> str:
+    """Returns "on Monday", but "from Monday to Friday" for a single span; "" for no names."""
+    is_span = " to " in names and names.count(" ") == 2
+    return f"{'from' if is_span else preposition} {names}" if names else ""
 
 
 def months(mask: int) -> str:
-    """Returns "in June to August"; "" for all of them."""
-    return "" if _full(mask, 1, 12) else f"in {_named(bits(mask), MONTHS, 1)}"
+    """Returns "from June to August", "in June and August"; "" for all of them."""
+    return placed("in", month_names(mask))
+
+
+def month_names(mask: int) -> str:
+    """Returns "June to August"; "" for all of them."""
+    return "" if _full(mask, 1, 12) else _named(bits(mask), MONTHS, 1)
 
 
 def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
@@ -126,22 +142,23 @@ def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
 
 
 def years(mask: int) -> str:
-    """Returns "in 2027 to 2030", "in every second year from 2027 to 2199"; "" for all. Bit n is the year 1969 + n."""
+    """Returns "from 2027 to 2030", "in every second year from 2027 to 2199"; "" for all. Bit n is the year 1969 + n."""
     if mask == ALL_YEARS:
         return ""
     found = bits(mask << FIRST_YEAR)
     steps = {later - year for year, later in pairwise(found)}
     if len(found) > 3 and len(steps) == 1 and steps != {1}:
         return f"in every {ordinal(steps.pop())} year from {found[0]} to {found[-1]}"
-    return f"in {numbers(found)}"
+    return placed("in", numbers(found))
 
 
 def day_fields(fields: DayFields) -> str:
     """Returns "on day 1 of the month or on Monday"; "" for every day."""
     by_date, by_weekday = dates(fields.dates), weekdays(fields.weekdays)
     if by_date and by_weekday:
-        if_on = weekdays(fields.weekdays, "or").removeprefix("on ")
-        return f"{by_date} or {by_weekday}" if fields.either else f"{by_date} if it is a {if_on}"
+        if fields.either:
+            return f"{by_date} or {by_weekday}"
+        return f"{by_date} if it is a {weekday_names(fields.weekdays, 'or')}"
     if fields.either:
         return ""  # one of the two lists names every day, and either is enough
     return by_date or by_weekday
