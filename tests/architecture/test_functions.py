@@ -245,7 +245,7 @@ def _own(loaded):
 
 
 def _holds_code(module):
-    """Says whether a module is more than the empty __init__.py of a folder, which costs next to nothing."""
+    """Returns whether a module is more than the empty __init__.py of a folder, which costs next to nothing."""
     source = ROOT / "layers" / "sweephand" / "python" / module.replace(".", "/")
     return not source.is_dir() or (source / "__init__.py").read_text() != ""
 

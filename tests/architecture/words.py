@@ -92,7 +92,7 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
 
 
 def _is_noun(function: ast.FunctionDef) -> bool:
-    """Says whether the function is read like a member, or is a test."""
+    """Returns whether the function is read like a member, or is a test."""
     return function.name.startswith("test_") or any(
         "property" in ast.unparse(each) or "fixture" in ast.unparse(each) for each in function.decorator_list
     )

@@ -68,7 +68,7 @@ OF_STATE = {
     State.MISSED: "onMissed",
     State.EXPIRED: "onMissed",
 }
-"""The hook for each end of a run. A line of the ledger for many missed occurrences has one end, so it has one hook."""
+"""The hook for each end of a run. A range of missed occurrences has one end, so it has one hook."""
 
 
 def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None:

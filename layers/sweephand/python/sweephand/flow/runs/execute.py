@@ -430,7 +430,7 @@ def _started_late(run: Run, schedule: Schedule) -> bool:
 def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
     """Moves the next occurrence to one interval after this start [generation and next_run_at as read].
 
-    A line of the ledger records the planned occurrences that this replaces. Occurrences that a tick may already have
+    A range in the ledger records the planned occurrences that this replaces. Occurrences that a tick may already have
     sent stay, because their messages are on their way. If a tick is faster or the table does not answer, the series
     keeps its old rhythm.
     """

@@ -43,7 +43,7 @@ def _with_plan(world: World, pointer: Pointer, context: RunContext, now: datetim
 
 
 def _with_line(world: World, pointer: Pointer, context: RunContext, now: datetime) -> RunContext:
-    """Adds the ledger line that covers a late message, because it may belong to an earlier span that was left out."""
+    """Adds the ledger range that covers a late message, because it may belong to an earlier span that was left out."""
     if not admission.needs_line(pointer, context, now):
         return context
     assert context.schedule is not None

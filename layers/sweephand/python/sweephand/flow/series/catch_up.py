@@ -102,7 +102,7 @@ def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, 
 
     The next few minutes' occurrences of the old rhythm may have been sent ahead when the row was planned. While they
     may still be on their way, the next occurrence keeps the old rhythm, so that no interval is too short. Earlier
-    occurrences of the old rhythm that nobody has begun are left out: the executor drops them, and a line of the ledger
+    occurrences of the old rhythm that nobody has begun are left out: the executor drops them, and a range in the ledger
     records them. Returns the row as it is now, unchanged if the series ends with it; None if somebody else changed it.
     """
     upcoming = _next_of_rhythm(world, row, timing, now)

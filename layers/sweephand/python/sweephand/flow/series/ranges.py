@@ -1,4 +1,4 @@
-"""Lines of the ledger that stand for many occurrences with one reason. A single run takes precedence over a line."""
+"""Ranges: rows of the ledger that stand for many occurrences with one reason. A single run takes precedence."""
 
 from __future__ import annotations
 

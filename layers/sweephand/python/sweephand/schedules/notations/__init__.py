@@ -48,7 +48,7 @@ NOTATIONS: Mapping[str, Notation] = _Notations()
 
 
 def is_one_time(notation: str, value: object) -> bool:
-    """Says whether a value means a single instant."""
+    """Returns whether a value means a single instant."""
     own = getattr(NOTATIONS[notation], "is_one_time", None)
     return own is not None and bool(own(value))
 

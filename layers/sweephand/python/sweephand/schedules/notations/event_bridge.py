@@ -77,7 +77,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def is_one_time(value: object) -> bool:
-    """Says whether the expression is an `at(...)`, from its beginning alone."""
+    """Returns whether the expression is an `at(...)`, from its beginning alone."""
     return str(value).lstrip().startswith("at(")
 
 

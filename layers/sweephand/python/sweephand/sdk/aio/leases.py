@@ -31,7 +31,7 @@ async def take(client: AsyncSweephand, consumer: str, holder: str, seconds: int,
             until = there.lease_until
             if first is None and until is not None:
                 first = until
-                log.warning("%s; waiting for the end of its lease, unless that process prolongs it", other.detail)
+                log.warning("%s; waiting for the end of its lease, unless that process extends it", other.detail)
             elif first is not None and until is not None and until > first:
                 raise
         else:

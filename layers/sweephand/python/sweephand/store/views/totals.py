@@ -79,7 +79,7 @@ def _first_unsettled(stats: StatsItem | None) -> str:
 
 
 def _is_ended(row: Mapping[str, Any]) -> bool:
-    """Says whether a row is an ended run of a planned occurrence."""
+    """Returns whether a row is an ended run of a planned occurrence."""
     return (
         row.get("state", {}).get("S") in TERMINAL
         and row["kind"]["S"] == Kind.SCHEDULED.value
