@@ -32,7 +32,7 @@ def late_start(stage: Stage, planned: Planned, by_s: int) -> datetime:
 
 
 def _moves(passing: Passing) -> bool:
-    """Returns whether the call writes a line of the ledger together with the schedule's next occurrence."""
+    """Returns whether the call writes a range together with the schedule's next occurrence."""
     written = str(passing.request.get("TransactItems"))
     return passing.name == "dynamodb.TransactWriteItems" and "'SCH#" in written and "'STATS#" in written
 
