@@ -325,7 +325,7 @@ def test_the_rows_are_in_the_lists_of_their_tenant(stage: Stage) -> None:
     now = stage.clock.now()
     everything = list(run_lists.listed(stage.world, TENANT, Wanted(), None, 100, now))
     its_own = list(run_lists.listed(stage.world, TENANT, Wanted(schedule_id=planned.schedules[0].id), None, 100, now))
-    assert len(everything) == len(its_own) == 10
+    assert len([each for each in everything if isinstance(each, Run)]) == len(its_own) == 10
 
 
 def test_a_collection_with_all_events_publishes_each_cancelled_run(stage: Stage) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from itertools import islice
 
 import pytest
 
 from sweephand.domain.instants import text
-from sweephand.domain.run import State
+from sweephand.domain.run import Run, State
 from sweephand.store.views import runs as views
 from sweephand.store.views.runs import RunMark
 from tests.support.endpoint import WRONG
@@ -49,6 +50,7 @@ def test_runs_that_have_since_succeeded_are_not_listed(stage: Stage) -> None:
     assert list(attention(stage, None, 10)) == []
 
 
-def attention(stage: Stage, mark: RunMark | None, page: int):
+def attention(stage: Stage, mark: RunMark | None, page: int) -> Iterator[Run]:
     now = stage.clock.now()
-    return views.attention(stage.world.table, TENANT, (now - timedelta(days=2)).date(), now, mark, page)
+    found = views.attention(stage.world.table, TENANT, (now - timedelta(days=2)).date(), now, mark, page)
+    return (each for each in found if isinstance(each, Run))

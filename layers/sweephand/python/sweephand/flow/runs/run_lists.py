@@ -206,7 +206,7 @@ def _attention(
         until_ms = min(until_ms, instant_ms_of(after[0]))
     began = tenancy.began_at(world, tenant)
     oldest = from_ms(0) if began is None else began - timedelta(days=1)
-    since = now - timedelta(days=ATTENTION_DAYS) if span.since is None else max(span.since, oldest)
+    since = max(oldest, now - timedelta(days=ATTENTION_DAYS) if span.since is None else span.since)
     found = views.attention(
         world.table, tenant, since.date(), from_ms(until_ms), after, page, owners, consistent=consistent
     )
