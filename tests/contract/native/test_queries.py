@@ -1,4 +1,4 @@
-"""Parameters of lists that are wrong: limits, offsets, cursors, filters."""
+"""Wrong parameters of lists: limits, offsets, cursors, filters."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ class Consumer:
 
     taken_at: when its holder took the lease, which identifies this lease. decided: whether the missed occurrences that
     the consumer gets have been chosen. current: the whole id of the last run that was sent on. watched: whether its
-    wake is in the next-run index. idle_at: since when nothing has been held; its wake will then be removed. ends_until:
-    set if it was deleted; runs planned up to this instant are no longer sent.
+    wake is in the next-run index. idle_at: since when nothing has been held, so that its wake will be removed.
+    ends_until: set if it was deleted; runs planned up to this instant are no longer sent.
     """
 
     tenant: str

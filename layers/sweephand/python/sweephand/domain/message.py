@@ -14,7 +14,7 @@ from sweephand.records import dataclass
 
 VERSION = 1
 READABLE = frozenset({VERSION})
-"""The versions that this code reads: its own and any previous one, so that old and new functions can run together."""
+"""Versions that this code reads: its own and, if any, the previous one, so that old and new functions run together."""
 
 
 class Subject(StrEnum):

@@ -26,7 +26,7 @@ NAP = timedelta(seconds=1)
 AHEAD = timedelta(seconds=60)
 """How far ahead of their turns runs are called out of the line."""
 COMES_WITHIN = timedelta(seconds=20)
-"""If a called run has not arrived within this time, its message is lost. It loses its place and is called again."""
+"""A called run that has not arrived within this time loses its place and is called again: its message may be lost."""
 RECHECK_AFTER = timedelta(seconds=60)
 """The longest time between two checks of the line, by its row in the next-run index."""
 AWAITS_BEYOND = timedelta(seconds=60)

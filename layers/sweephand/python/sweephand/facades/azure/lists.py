@@ -65,7 +65,7 @@ def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
 
 
 def next_link(ctx: Context, **changes: object) -> str:
-    """Returns the next page's address with all parameters that clients must send. changes: parameters without `$`."""
+    """Returns the next page's address with all parameters: clients add none. changes: parameters without `$`."""
     base = ctx.world.settings.public_base_url or ctx.request.base_url
     query = {**ctx.query, **{f"${name}": str(value) for name, value in changes.items()}}
     path = "/".join(quote(part, safe="") for part in ctx.request.path)

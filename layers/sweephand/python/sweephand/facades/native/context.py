@@ -67,7 +67,7 @@ class Context(RequestContext):
         """Returns a path parameter that is a plain name. Raises NotFound if it is not one.
 
         made_as: the parameter's name in messages, for a request that creates what it names. Such a request gets
-        InvalidRequest.
+        InvalidRequest instead.
         """
         given = self.parameters[name]
         if made_as is not None:

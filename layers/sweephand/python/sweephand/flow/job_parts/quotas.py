@@ -25,7 +25,7 @@ def count_ops(world: World, before: Job | None, after: Job | None, tenant_usage:
 
 
 def exceeded(refused: Cancelled, tenant_usage: Usage) -> QuotaExceeded | None:
-    """Returns the error if the quotas as read refused the transaction; None otherwise, even if they have changed."""
+    """Returns the error if the quotas as read refused the transaction; None otherwise, such as after a change."""
     mine = refused.refused.get(usage.PART)
     there = mine.read(UsageItem) if mine is not None else None
     if there is None or (there.most_schedules, there.most_jobs) != (

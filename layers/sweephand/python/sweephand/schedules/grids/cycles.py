@@ -32,7 +32,7 @@ _FEW = 8
 
 @value
 class Cycle(Series):
-    """The seconds k * period + r for every whole k and each r of `residues`, which ascend from 0 to period - 1."""
+    """The seconds k * period + r for every whole k and each r of `residues`, in ascending order, 0 <= r < period."""
 
     period: int
     residues: tuple[int, ...]

@@ -54,7 +54,7 @@ class Days(Protocol):
         """Returns how many days of the set lie from `first` to `last`, both included and within 1969 to 2200."""
 
     def shortest_gap(self) -> int:
-        """Returns the guaranteed minimum distance between two days, usually the exact one; the horizon for one day."""
+        """Returns the guaranteed minimum distance between two days, usually exact; the horizon for at most one day."""
 
 
 def month_table(pick: Callable[[int, int], int]) -> tuple[int, ...]:

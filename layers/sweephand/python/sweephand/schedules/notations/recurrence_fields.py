@@ -65,7 +65,7 @@ class Spec(NamedTuple):
 
     anchor: Unix seconds of an elapsed grid, else wall seconds. minutes, hours: bit n is n. week_days: bit 0 is Monday.
     month_days: bit n is day n; from_end: bit n is the n-th last day. nth: eleven bits per weekday from Monday on: every
-    one, the first to the fifth, the last to the fifth from last.
+    one, the first to the fifth, the last to the fifth from the end.
     """
 
     unit: str

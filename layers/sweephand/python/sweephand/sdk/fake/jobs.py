@@ -223,7 +223,7 @@ def _timing_of(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def timing_of(members: Mapping[str, Any], job: Mapping[str, Any], now: datetime, salt: str = "") -> Timing:
-    """Returns a timing. Raises InvalidRequest, even for calendars, whose days only the service has."""
+    """Returns a timing. Raises InvalidRequest, including for calendars, whose days only the service has."""
     if members.get("calendars"):
         raise InvalidRequest("calendars", "are not available in FakeSweephand: use the local stack for this test")
     start, end = (

@@ -250,7 +250,7 @@ class Attempts:
     # While tasks run
 
     def beat(self) -> None:
-        """Extends the leases of this process's runs, and hides their messages. Stops the task of a run that is lost."""
+        """Extends the leases of this process's runs, and hides their messages. Tells the task of a lost run to stop."""
         for held in self._now_held():
             try:
                 self._client.runs.heartbeat(held.run_id, owner=held.owner, lease_seconds=self._lease_s)

@@ -237,7 +237,7 @@ class CatchUpItem(WakeItem):
 
 
 class SuspensionItem(Item):
-    """A disabled tenant or collection, in the stack's list. until: when it was enabled, while a release follows."""
+    """A disabled tenant or collection, in the stack's list. until: when it was enabled; set until the release ends."""
 
     changed_at = Integer()
     until = Integer(null=True)

@@ -259,7 +259,7 @@ MEMBERS: Mapping[str, str] = {
     "sapCron": "Seven fields, as SAP Job Scheduling Service writes them.",
     "sasKey": "The key. Answers show `***`.",
     "sasKeyName": "The name of the key.",
-    "sasToken": "The shared access token. Answers show `***`.",
+    "sasToken": "The token of a shared access signature. Answers show `***`.",
     "schedule": "The times within the frequency.",
     "scheduleId": "The schedule that planned it; null for a manual run.",
     "scheduledEnqueueTimeUtc": "When Service Bus makes the message visible.",
@@ -353,7 +353,7 @@ PARAMETERS: Mapping[str, str] = {
     "until": "Up to this instant.",
 }
 OPERATIONS: Mapping[str, str] = {
-    "health": "Returns the version to all. A provider with the scope `jobs:read` also sees how late the sweep is.",
+    "health": "Returns the version to everyone. A provider with the scope `jobs:read` also sees how late the sweep is.",
     "readDocument": "Returns this document. Everybody may read it; the ETag changes with each version.",
     "createJob": "Creates a job with its action and schedules. `Idempotency-Key` makes the request repeatable.",
     "deleteJobs": "Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.",

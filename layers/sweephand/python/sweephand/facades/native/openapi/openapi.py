@@ -46,7 +46,7 @@ Each answer has the header `x-request-id`. HEAD answers like GET, without a body
 an unknown path or 405 for an unknown method.
 
 An answer has exactly the members of its schema. A request is refused (422) for a member that its schema lacks; a body
-that fits may still break a rule that no schema can express; the problem names the field. `null` is an absent member.
+that fits may still break a rule that no schema can express. The problem names the field. `null` is an absent member.
 
 In the header `Sweephand-Tenant`, a provider names the tenant for which it acts. The scope of each operation is next to
 its security schemes."""

@@ -43,7 +43,7 @@ with lazy():
     pass
 
 LOOKED_AT_MOST = 1_000
-"""How many rows, or days without any, a page reads to find those of the query: at most about 500 read units."""
+"""How many rows, or days without any, a page reads to find those of the query: at most about 1,000 read units."""
 STATES = frozenset(State) - {State.SCHEDULED}
 KINDS = frozenset(Kind)
 

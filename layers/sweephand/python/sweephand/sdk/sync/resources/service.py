@@ -14,5 +14,5 @@ class Service:
         self._caller = caller
 
     def health(self) -> models.Health:
-        """Returns the version to all. A provider with the scope `jobs:read` also sees how late the sweep is."""
+        """Returns the version to everyone. A provider with the scope `jobs:read` also sees how late the sweep is."""
         return models.Health(self._caller.json(Request("GET", "/v1/health")))
