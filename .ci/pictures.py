@@ -245,8 +245,8 @@ def flow_key() -> str:
         "A flow key between jobs and their target",
         "Runs of many jobs join the line of one flow key. The key lets them through in order of arrival, at its rate"
         " and up to its number of concurrent calls. It keeps a circuit for each target: after ten failures in a row,"
-        " the circuit opens and all runs wait. One call every five seconds then probes the target, and its first answer"
-        " closes the circuit.",
+        " the circuit opens and all runs wait. One call every five seconds then probes the target, and the first answer"
+        " that does not count as a failure closes the circuit.",
     )
     for n, name in enumerate(("job A", "job B", "job C")):
         picture.box(20, 16 + 48 * n, 96, name)
