@@ -60,6 +60,15 @@ NOW = datetime(2026, 3, 7, 12, tzinfo=UTC)
         ({"cron": "0 0 1 1 *"}, "at 00:00 on day 1 of the month in January"),
         ({"cron": "0 0 1-31 * 5"}, "at 00:00"),
         ({"cron": "0 12 * 6-8 *"}, "at 12:00 from June to August"),
+        ({"cron": "0 12 * 6-8 1-5"}, "at 12:00 from Monday to Friday, June to August"),
+        (
+            {"cron": "*/15 9-17 * 6-8 1-5", "timezone": "Europe/Berlin"},
+            "every 15 minutes from 09:00 to 17:59, Monday to Friday, June to August, Europe/Berlin",
+        ),
+        (
+            {"cron": "*/15 9-17 * 6,7 1,2"},
+            "every 15 minutes from 09:00 to 17:59 on Monday and Tuesday in June and July",
+        ),
         ({"every": "PT10S", "startTime": "2026-04-01T00:00:00Z"}, "every 10 seconds from 2026-04-01T00:00:00Z"),
         ({"every": "1 hour", "align": "clock", "timezone": "Asia/Kolkata"}, "every hour by the clock, Asia/Kolkata"),
         ({"every": "90 minutes", "align": "epoch"}, "every 90 minutes since 1970, UTC"),

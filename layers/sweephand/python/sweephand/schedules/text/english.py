@@ -29,8 +29,15 @@ _LACKING = {
 
 
 def in_zone(zone: str, *parts: str) -> str:
-    """Returns the parts that are not empty as a sentence with the zone, which is left out if it is UTC."""
-    sentence = " ".join(part for part in parts if part)
+    """Returns the parts that are not empty as a sentence with the zone, which is left out if it is UTC.
+
+    Only the first of several spans has "from": "every hour from 09:00 to 17:59, Monday to Friday, June to August".
+    """
+    sentence = ""
+    for part in filter(None, parts):
+        again = part.startswith("from ") and " from " in sentence
+        sentence += f", {part.removeprefix('from ')}" if again else f" {part}"
+    sentence = sentence.removeprefix(" ")
     return sentence if zone == "UTC" else f"{sentence}, {zone}"
 
 
