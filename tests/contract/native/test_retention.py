@@ -113,6 +113,9 @@ def test_a_run_that_is_kept_for_years_is_found_among_all_runs(api: Api, monkeypa
 
     assert seen == [there["run"]]
     assert count == 8, "a page of 100 days each, and none for years before the tenant existed"
+    until = _text(began + timedelta(days=10))
+    assert [each["id"] for each in api.get("/v1/runs", query=f"until={until}").json["items"]] == [there["run"]]
+    assert api.get("/v1/runs").json["items"] == []
 
 
 def test_occurrences_whose_runs_are_deleted_are_not_shown_as_future(api: Api) -> None:

@@ -283,6 +283,18 @@ def test_too_many_marks_are_cut_and_the_cut_is_reported(api: Api, monkeypatch: p
     assert found["marksFrom"] == found["marks"][-1]["plannedAt"] > since
 
 
+def test_as_many_marks_as_fit_are_not_called_cut(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "MOST_MARKS", 1)
+    api.create(job({"at": "2027-03-01T12:00:10Z"}))
+    api.stage.endpoint.script = [WRONG]
+    api.stage.run(60)
+
+    found = api.get("/v1/timeline").json
+
+    assert [len(lane["marks"]) for lane in found["items"]] == [1]
+    assert found["marksFrom"] < "2027-03-01T00:00:00Z", "as far back as the window"
+
+
 @pytest.mark.parametrize("query", ["", "since=x", "since=1-2-0000000000000000"])
 def test_changes_without_a_starting_point_are_refused(shared: Api, query: str) -> None:
     refused = shared.get("/v1/timeline:changes", query=query)

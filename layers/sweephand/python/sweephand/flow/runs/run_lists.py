@@ -31,7 +31,7 @@ from sweephand.store.views import runs as views
 from sweephand.store.views.runs import ALWAYS, Passed, RunMark, Span
 
 ATTENTION_DAYS = 15
-"""How far back a list of runs that did not simply succeed reads if the caller gives no `from`."""
+"""How far back from now, or from `until`, a list of runs that did not simply succeed reads without `from`."""
 MOST_JOBS = 1_000
 """The most jobs whose runs one list merges: at most some 1,000 read units per page."""
 ROWS_AT_ONCE = 100
@@ -206,7 +206,7 @@ def _attention(
         until_ms = min(until_ms, instant_ms_of(after[0]))
     began = tenancy.began_at(world, tenant)
     oldest = from_ms(0) if began is None else began - timedelta(days=1)
-    since = max(oldest, now - timedelta(days=ATTENTION_DAYS) if span.since is None else span.since)
+    since = max(oldest, min(now, until) - timedelta(days=ATTENTION_DAYS) if span.since is None else span.since)
     found = views.attention(
         world.table, tenant, since.date(), from_ms(until_ms), after, page, owners, consistent=consistent
     )

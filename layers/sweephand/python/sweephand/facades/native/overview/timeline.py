@@ -165,10 +165,11 @@ def _marks(ctx: Context, begin: datetime, end: datetime, most: int, owners: Coll
     """Reads runs that did not succeed or that wait, latest first, at most `most`."""
     found: list[Run] = []
     for looked, each in enumerate(run_lists.recent(ctx.world, ctx.tenant, Span(begin, end), ctx.now, owners)):
-        if len(found) == most or looked == MOST_PASSED:
+        run = None if isinstance(each, Passed) or each.planned_at < begin or each.is_gone(ctx.now) else each
+        if looked == MOST_PASSED or (run is not None and len(found) == most):
             return Marks(found, found[-1].planned_at if found else ctx.now)
-        if not isinstance(each, Passed) and each.planned_at >= begin and not each.is_gone(ctx.now):
-            found.append(each)
+        if run is not None:
+            found.append(run)
     return Marks(found, begin)
 
 
