@@ -37,6 +37,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.OCCURRENCES_MISSED: "Many occurrences were due during an outage, and their misfire policy dropped them.",
     EventType.OCCURRENCES_EXPIRED: "Many occurrences were found too late to run.",
     EventType.OCCURRENCES_SKIPPED: "A schedule continues after it left out occurrences while it was off.",
+    EventType.OCCURRENCES_CANCELLED: "Many occurrences were due when their job or schedule was deleted.",
     EventType.SCHEDULE_COMPLETED: "All runs of a schedule have ended, and no more will follow.",
     EventType.SCHEDULE_BROKEN: "The stored text of a schedule can no longer be read. The schedule was taken "
     "out of service.",

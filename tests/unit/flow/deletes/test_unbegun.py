@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.collection import CollectionState, Events
+from sweephand.domain.event import EventType
 from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.message import Pointer, occurrence
 from sweephand.domain.run import Reason, Run, State
@@ -102,6 +103,24 @@ def test_a_long_backlog_is_one_line_with_its_count(stage: Stage) -> None:
     line = stage.only_run(planned)
     assert (line.state, line.reason) == GONE
     assert (line.planned_at, line.range_until, line.range_count) == (NOON + SECOND, NOON + 140 * SECOND, 140)
+
+
+@pytest.mark.parametrize("seconds", [101, 140, 1_500])
+@pytest.mark.parametrize("delete", [Stage.delete, delete_schedule])
+def test_a_long_backlog_is_published_once_and_fails_nothing(
+    stage: Stage, seconds: int, delete: Callable[[Stage, Planned], None]
+) -> None:
+    stage.tell(Events.ALL)
+    planned = backlog(stage, seconds)
+
+    delete(stage, planned)
+    stage.run(120)
+
+    lines = [run for run in stage.runs(planned) if run.range_count is not None]
+    published = stage.bus.of(EventType.OCCURRENCES_CANCELLED)
+    assert [detail["range"]["count"] for detail in published] == [run.range_count for run in lines]
+    assert sum(run.range_count or 1 for run in stage.runs(planned)) == seconds
+    assert stage.journal.at("error") == []
 
 
 def test_an_occurrence_that_no_tick_sent_has_a_row_too(stage: Stage) -> None:

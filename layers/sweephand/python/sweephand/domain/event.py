@@ -42,6 +42,7 @@ class EventType(StrEnum):
     OCCURRENCES_MISSED = "occurrences.missed"
     OCCURRENCES_EXPIRED = "occurrences.expired"
     OCCURRENCES_SKIPPED = "occurrences.skipped"
+    OCCURRENCES_CANCELLED = "occurrences.cancelled"
     SCHEDULE_COMPLETED = "schedule.completed"
     SCHEDULE_BROKEN = "schedule.broken"
     SCHEDULE_DEACTIVATED = "schedule.deactivated"
@@ -98,8 +99,9 @@ OF_LINE: Mapping[State, EventType] = {
     State.SKIPPED: EventType.OCCURRENCES_SKIPPED,
     State.MISSED: EventType.OCCURRENCES_MISSED,
     State.EXPIRED: EventType.OCCURRENCES_EXPIRED,
+    State.CANCELLED: EventType.OCCURRENCES_CANCELLED,
 }
-"""The event for a ledger range, which stands for many occurrences."""
+"""The event for a ledger range, which stands for many occurrences. A range can have no other state."""
 
 USER_REASONS = frozenset(
     {

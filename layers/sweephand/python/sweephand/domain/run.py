@@ -60,6 +60,8 @@ TERMINAL = frozenset(
 )
 FAILED = frozenset({State.ERROR, State.REQUEST_ERROR, State.UNKNOWN, State.TIMEOUT})
 RAN = FAILED | {State.SUCCESS}
+OF_RANGES = frozenset({State.SKIPPED, State.MISSED, State.EXPIRED, State.CANCELLED})
+"""The states of ledger ranges, which stand for many occurrences that did not run."""
 AWAITING_RESULT = frozenset({State.ACK_RECVD, State.ACK_NOT_RECVD})
 CLAIMABLE = frozenset({State.RETRY_WAIT, State.QUEUED})
 

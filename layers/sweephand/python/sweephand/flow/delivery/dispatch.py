@@ -8,7 +8,7 @@ from functools import partial
 
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
+from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.runs import execute
 from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, measure
 from sweephand.flow.world import World
@@ -90,7 +90,8 @@ def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: ga
         return AGAIN
     if pointer.subject is Subject.RUN:
         return execute.carry_out(world, lane, request_id, message, pointer, rows)
-    _wake_up(world, pointer)
+    with suppress(NotFound):  # deleted since the wake-up was read: nothing is left to do
+        _wake_up(world, pointer)
     return DONE
 
 

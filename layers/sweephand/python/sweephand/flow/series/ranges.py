@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sweephand import ids
 from sweephand.domain.instants import epoch_ms
-from sweephand.domain.run import Kind, Reason, Run, State
+from sweephand.domain.run import OF_RANGES, Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict
 from sweephand.flow.retention import run_expiry
@@ -40,6 +40,7 @@ def line(
     end: state, reason and message. span: the first and the last planned instant, both included, and how many there are.
     """
     (tenant, job_id, schedule_id), (state, reason, message), (first, last, count) = owner, end, span
+    assert state in OF_RANGES, state
     return Run(
         tenant=tenant,
         job_id=job_id,
