@@ -129,12 +129,12 @@ def test_deleting_the_resource_deletes_all_its_jobs(api: Api, ask: Callable[...,
 
 
 def test_a_failed_creation_leaves_an_existing_set_unchanged(api: Api, ask: Callable[..., dict[str, Any]]) -> None:
-    ask("Create", [entry("a")])
+    api("PUT", "/v1/job-sets/billing", {"jobs": [entry("a")]})
 
     failed = ask("Create", [{**entry("b"), "action": {"type": "http"}}])
     rolled_back = ask("Delete", None, failed["PhysicalResourceId"])
 
-    assert (failed["Status"], failed["PhysicalResourceId"]) == ("FAILED", "none")
+    assert (failed["Status"], failed["PhysicalResourceId"]) == ("FAILED", "job-set/billing")
     assert "jobs[0].action.url: is required" in failed["Reason"]
     assert rolled_back["Status"] == "SUCCESS"
     assert _names(api) == {"a"}

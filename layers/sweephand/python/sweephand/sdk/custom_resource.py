@@ -2,7 +2,9 @@
 
 `handler` is the handler of a Lambda function in the user's stack; docs/guide/job-sets.md has the template. Properties:
 `Set`, its name; `Jobs`, the list as a JSON string; `AllowDeletes` and `OnDrift`, as in the API. Attributes:
-`Created`, `Updated`, `Deleted`, `Unchanged`. Source: custom resources in the AWS CloudFormation User Guide.
+`Created`, `Updated`, `Deleted`, `Unchanged`. A set belongs to the resource of the stack that created it, or that first
+applied it as a whole: no other one changes or deletes it. Source: custom resources in the AWS CloudFormation
+User Guide.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ with lazy():
     from sweephand.sdk.sync import client, http
 
 NO_SET = "none"
-"""The physical id after a failed creation of a set that existed before. CloudFormation then deletes nothing."""
+"""The physical id after the failed creation of a resource that names no set."""
 PREFIX = "job-set/"
 PROPERTIES = {"ServiceToken", "ServiceTimeout", "Set", "Jobs", "AllowDeletes", "OnDrift"}
 MOST_REASON = 1_000
@@ -101,31 +103,50 @@ class _Change:
 
     def __init__(self, event: Mapping[str, Any], remaining_s: Callable[[], float]) -> None:
         self._given: Mapping[str, Any] = event.get("ResourceProperties", {})
-        self._creates = event["RequestType"] == "Create"
+        self._former = str(event.get("OldResourceProperties", {}).get("Set", ""))
+        self._owner = f"{event['StackId']} {event['LogicalResourceId']}"
         self._remaining_s = remaining_s
         self.physical_id: str = event.get("PhysicalResourceId", NO_SET)
 
     def put(self, job_sets: JobSets) -> dict[str, int]:
-        """Applies the list of jobs to the set. Returns the number of changes of each kind."""
+        """Applies the list of jobs to the set. Returns the number of changes of each kind.
+
+        From the first request that may create the set, the answer has its name: if it fails, CloudFormation deletes it.
+        """
         name, jobs = self._name(), self._jobs()
-        allowed, at_drift = self._allowed(), self._given.get("OnDrift")
-        if self._creates and not _is_there(job_sets, name):
-            # If the creation fails, CloudFormation deletes this id: name the set only if it did not exist before.
-            self.physical_id = PREFIX + name
-        done = self._whole(
-            lambda token: job_sets.put(name, jobs=jobs, token=token, allow_deletes=allowed, on_drift=at_drift)
-        )
+        allowed, at_drift, mine = self._allowed(), self._given.get("OnDrift"), self._owner
+        owner = _owner(job_sets, name)
+        if owner not in {None, mine}:
+            raise InvalidArgument("Set", f"{name!r} belongs to {owner}: choose another name, or delete it there first")
+        unknown = self._former if PREFIX + self._former != self.physical_id else name
         self.physical_id = PREFIX + name
+        done = self._whole(
+            lambda token: job_sets.put(
+                name, jobs=jobs, token=token, allow_deletes=allowed, on_drift=at_drift, owner=mine
+            )
+        )
+        if unknown != name:
+            # This rolls back an update that never answered: CloudFormation does not know the set that it began.
+            self._drop(job_sets, unknown)
         return done
 
     def delete(self, job_sets: JobSets) -> dict[str, int]:
-        """Deletes the set with all its jobs, because the resource was removed from the template on purpose."""
+        """Deletes the set with all its jobs, because the resource was removed from the template on purpose.
+
+        A set that belongs to something else stays. CloudFormation makes up a physical id if it has got no answer.
+        """
         kind, _, name = self.physical_id.rpartition("/")
-        if f"{kind}/" != PREFIX:
+        return self._drop(job_sets, name if f"{kind}/" == PREFIX else str(self._given.get("Set", "")))
+
+    def _drop(self, job_sets: JobSets, name: str) -> dict[str, int]:
+        """Deletes the set with its jobs if it belongs to this resource."""
+        if not name or _owner(job_sets, name) != self._owner:
             return {}
         try:
             deleted = len(job_sets.delete(name, plan=True).deleted)
-            return self._whole(lambda token: job_sets.delete(name, token=token, allow_deletes=deleted))
+            return self._whole(
+                lambda token: job_sets.delete(name, token=token, allow_deletes=deleted, owner=self._owner)
+            )
         except NotFound:
             return {}
 
@@ -183,9 +204,9 @@ class _Change:
         return int(given)
 
 
-def _is_there(job_sets: JobSets, name: str) -> bool:
+def _owner(job_sets: JobSets, name: str) -> str | None:
+    """Returns what the set belongs to; None for a set that is not there or belongs to nothing."""
     try:
-        job_sets.get(name)
-    except NotFound:
-        return False
-    return True
+        return job_sets.get(name).owner
+    except (NotFound, InvalidArgument):
+        return None

@@ -1662,12 +1662,14 @@ class JobSet(Model):
     name: str
     applied_at: datetime
     applied_by: str | None
+    owner: str | None
     jobs: tuple[JobSetJob, ...]
     figures: RunFigures | None
     members = {
         "name": ("name", None),
         "applied_at": ("appliedAt", instant),
         "applied_by": ("appliedBy", None),
+        "owner": ("owner", None),
         "jobs": ("jobs", JobSetJob.all_of),
         "figures": ("figures", RunFigures.of),
     }
@@ -2310,10 +2312,12 @@ class ListedJobSet(Model):
     name: str
     applied_at: datetime
     applied_by: str | None
+    owner: str | None
     members = {
         "name": ("name", None),
         "applied_at": ("appliedAt", instant),
         "applied_by": ("appliedBy", None),
+        "owner": ("owner", None),
     }
 
 

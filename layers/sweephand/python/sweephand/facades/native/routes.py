@@ -340,7 +340,7 @@ ROUTES = Routes(
         JOB_SETS.put(
             *("/{job_set}", "put", "Apply a list of jobs to a set; with `plan=true`, only plan it"),
             *("JobSetDraft", "JobSetPlan"),
-            query=(*OF_PLANS, "prune"),
+            query=(*OF_PLANS, "prune", "owner"),
             begins="JobSetPlan",
         ),
         JOB_SETS.delete(
@@ -348,7 +348,7 @@ ROUTES = Routes(
             gives="JobSetPlan",
             begins="JobSetPlan",
             status=200,
-            query=OF_PLANS[:-1],
+            query=(*OF_PLANS[:-1], "owner"),
         ),
         COLLECTIONS.post(
             *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=ONCE

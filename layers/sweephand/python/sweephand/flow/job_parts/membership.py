@@ -26,7 +26,7 @@ PLAN_STALE = "PLAN_STALE"
 
 def create_ops(world: World, job: Job, asked: Membership, by: By) -> list[Op]:
     """Returns the operations for a job that its set creates, and for the row of the set in the list of sets."""
-    line = job_sets.line_op(world.table, job.tenant, JobSet(asked.job_set, job.modified_at, by.actor))
+    line = job_sets.line_op(world.table, job.tenant, JobSet(asked.job_set, job.modified_at, by.actor, asked.owner))
     return [*_ops(world, job, asked), line]
 
 

@@ -37,13 +37,14 @@ class SetPlan:
     """A plan, and the jobs that it changes, by their ids.
 
     opened: the collections of the list, by name, with quotas. ids: the ids of jobs of the list, by key; only of those
-    that exist and of new ones to which others refer.
+    that exist and of new ones to which others refer. owner: of a set that the plan creates.
     """
 
     plan: Plan
     jobs: Mapping[str, Planned]
     ids: Mapping[str, str]
     opened: Mapping[str, tuple[Collection, Usage]] = field(default_factory=dict)
+    owner: str | None = None
 
     def job_of(self, each: Change) -> Planned | None:
         """Returns the stored job that a change is about; None for a new one."""
@@ -256,6 +257,13 @@ def forget(world: World, tenant: str, name: str) -> None:
         world.table.carry_out(store.line_op(world.table, tenant, there))
 
 
+def claim(world: World, tenant: str, name: str, owner: str) -> None:
+    """Makes the set belong to its owner, after the whole list was applied."""
+    there = store.read_set(world.table, tenant, name)
+    if there is not None and there.owner != owner:
+        store.claim(world.table, tenant, name, owner)
+
+
 def apply_change(
     world: World, tenant: str, set_plan: SetPlan, each: Change, draft: JobDraft | None, by: By
 ) -> Job | None:
@@ -290,7 +298,7 @@ def _apply(world: World, tenant: str, set_plan: SetPlan, each: Change, draft: Jo
         return None
     assert draft is not None
     as_read = None if member is None else replace(member, missing=False)
-    in_set = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), as_read)
+    in_set = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), as_read, owner=set_plan.owner)
     if member is None or member.gone:
         in_set = replace(in_set, job_id=set_plan.ids.get(each.key))
         return creation.create_job(world, tenant, replace(draft, membership=in_set), None, by).job

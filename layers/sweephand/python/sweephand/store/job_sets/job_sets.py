@@ -10,16 +10,17 @@ from sweephand.domain.job_set import Member
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Table, if_any
-from sweephand.store.dynamo.expressions import Condition, every
+from sweephand.store.dynamo.expressions import Condition, assign, every
 from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
 from sweephand.store.dynamo.table import Item
 
 
 class JobSetItem(Item):
-    """A job set in the list of sets. applied_at: when it last created or changed a job."""
+    """A job set in the list of sets. applied_at: when it last created or changed a job. owner: see JobSet."""
 
     applied_at = Integer()
     applied_by = UnicodeAttribute(null=True)
+    owner = UnicodeAttribute(null=True)
 
 
 class MemberItem(Item):
@@ -36,13 +37,16 @@ PART = "member"
 
 @dataclass(frozen=True)
 class JobSet:
+    """A job set. owner: what applies it, in the caller's words; None if no caller has named it."""
+
     name: str
     applied_at: datetime
     applied_by: str | None
+    owner: str | None = None
 
 
 def set_of(item: JobSetItem) -> JobSet:
-    return JobSet(keys.parts(item.sk)[1], from_ms(item.applied_at), item.applied_by)
+    return JobSet(keys.parts(item.sk)[1], from_ms(item.applied_at), item.applied_by, item.owner)
 
 
 def read_set(table: Table, tenant: str, name: str) -> JobSet | None:
@@ -50,10 +54,18 @@ def read_set(table: Table, tenant: str, name: str) -> JobSet | None:
 
 
 def line_op(table: Table, tenant: str, job_set: JobSet) -> Op:
-    """Returns the part of a job's transaction that puts its set into the list of sets."""
-    pk, sk = keys.tenant(tenant), keys.job_set(job_set.name)
-    at = epoch_ms(job_set.applied_at)
-    return table.put_op("set", JobSetItem(pk=pk, sk=sk, applied_at=at, applied_by=job_set.applied_by))
+    """Returns the part of a job's transaction that puts its set into the list of sets. An owner of None stays."""
+    actions = [assign(JobSetItem.applied_at, epoch_ms(job_set.applied_at))]
+    actions.append(assign(JobSetItem.applied_by, job_set.applied_by))
+    if job_set.owner is not None:
+        actions.append(assign(JobSetItem.owner, job_set.owner))
+    return table.update_op("set", keys.tenant(tenant), keys.job_set(job_set.name), actions)
+
+
+def claim(table: Table, tenant: str, name: str, owner: str) -> None:
+    """Names the owner of a set, if the set is still there."""
+    row = keys.tenant(tenant), keys.job_set(name)
+    table.update(*row, [assign(JobSetItem.owner, owner)], JobSetItem.pk.exists())
 
 
 def delete_set(table: Table, tenant: str, name: str) -> None:

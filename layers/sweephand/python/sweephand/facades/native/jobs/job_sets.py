@@ -61,15 +61,21 @@ MOST_RUNS = 1_000
 """How many runs the figures of a set count: the latest planned ones."""
 LARGEST_LIMIT_S = 86_400
 MOST_ALLOWED = 9_999
+MOST_OWNER = 512
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A list of wanted jobs. bodies: of the jobs, by key. prune: whether other jobs of the set are deleted."""
+    """A list of wanted jobs. bodies: of the jobs, by key. prune: whether other jobs of the set are deleted.
+
+    owner: of the set, once the whole list is applied; None to leave it. creates: whether there is no set yet.
+    """
 
     wanted: Sequence[Wanted]
     bodies: Mapping[str, Mapping[str, Any]]
     prune: bool = True
+    owner: str | None = None
+    creates: bool = False
 
 
 @dataclass
@@ -95,15 +101,22 @@ class Done:
 
 def put(ctx: Context) -> Answer:
     prune = ctx.choice("prune", frozenset({"true", "false"})) != "false"
-    listed = replace(_listed(ctx.body(LARGEST_LIST)), prune=prune)
-    return _apply(ctx, ctx.plain("job_set", made_as="set"), listed)
+    listed = replace(_listed(ctx.body(LARGEST_LIST)), prune=prune, owner=ctx.text("owner", MOST_OWNER))
+    name = ctx.plain("job_set", made_as="set")
+    if listed.owner is not None:
+        listed = replace(listed, creates=views.job_set(ctx.world.table, ctx.tenant, name) is None)
+    return _apply(ctx, name, listed)
 
 
 def delete(ctx: Context) -> Answer:
     """Deletes a set with its jobs. For a day, a repeated request gets the answer of the first one."""
-    name = ctx.plain("job_set")
+    name, owner = ctx.plain("job_set"), ctx.text("owner", MOST_OWNER)
     if not apply.may_delete(ctx.world, ctx.tenant, name):
         raise _no_such_set(name)
+    there = views.job_set(ctx.world.table, ctx.tenant, name)
+    if owner is not None and there is not None and there.owner != owner:
+        belongs = "has no owner" if there.owner is None else f"belongs to {there.owner}"
+        raise Conflict(f"the set {name} {belongs}, not to {owner}: to delete it all the same, leave out owner")
     return _apply(ctx, name, Listed((), {}), forget=True)
 
 
@@ -133,8 +146,11 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, aga
             return _apply(ctx, name, listed, forget=forget, again=False)
         return _refusal(ctx, refused, *_set_plan(ctx, name, listed))
     remaining, token = _left(ctx, name, listed, plan, done)
-    if forget and not done.failed and not remaining:
+    whole = not done.failed and not remaining
+    if forget and whole:
         apply.forget(ctx.world, ctx.tenant, name)
+    if listed.owner is not None and whole:
+        apply.claim(ctx.world, ctx.tenant, name, listed.owner)
     return Answer(202 if remaining else 200, {**_result(plan, done), "remaining": remaining, "token": token})
 
 
@@ -154,6 +170,7 @@ def _left(ctx: Context, name: str, listed: Listed, plan: Plan, done: Done) -> tu
 def _set_plan(ctx: Context, name: str, listed: Listed) -> tuple[SetPlan, Mapping[str, JobDraft]]:
     """Returns the current plan, checked, and the drafts of its jobs."""
     set_plan = apply.plan(ctx.world, ctx.tenant, name, listed.wanted, prune=listed.prune)
+    set_plan = replace(set_plan, owner=listed.owner if listed.creates else None)
     return apply.check(ctx.world, ctx.tenant, set_plan, _drafts(ctx, set_plan, listed))
 
 
@@ -382,7 +399,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 def _set_body(each: JobSet) -> dict[str, Any]:
-    return {"name": each.name, "appliedAt": text_ms(each.applied_at), "appliedBy": each.applied_by}
+    return {"name": each.name, "appliedAt": text_ms(each.applied_at), "appliedBy": each.applied_by, "owner": each.owner}
 
 
 def read(ctx: Context) -> Answer:

@@ -151,6 +151,13 @@ QUERY: Mapping[str, Schema] = {
     "prune": one_of(
         ("true", "false"), default="true", description="Whether to delete jobs of the set that are not in the list."
     ),
+    "owner": text(
+        1,
+        512,
+        description="What the set belongs to, in words of your own. A set that this request creates belongs to it from "
+        "its first job on, another set once the whole list is applied. Deleting is rejected (409) if the set belongs "
+        "to another owner or to none.",
+    ),
     "jobIds": items(
         ID, minItems=1, maxItems=timeline.MOST_NAMED, description="Only these jobs. Not with other filters."
     ),

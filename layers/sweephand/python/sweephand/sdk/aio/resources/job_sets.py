@@ -75,6 +75,7 @@ class AsyncJobSets:
         allow_deletes: int | None = None,
         on_drift: str | None = None,
         prune: bool | None = None,
+        owner: str | None = None,
     ) -> models.JobSetPlan:
         """Applies a job set: creates, updates and deletes jobs until they match the list.
 
@@ -88,6 +89,9 @@ class AsyncJobSets:
             on_drift: When repaired jobs run: at their next instant, or at once. `run_now` needs the scope
                 `runs:write`. Values: `keep_next`, `run_now`.
             prune: Whether to delete jobs of the set that are not in the list.
+            owner: What the set belongs to, in words of your own. A set that this request creates belongs to
+                it from its first job on, another set once the whole list is applied. Deleting is rejected
+                (409) if the set belongs to another owner or to none.
         """
         return models.JobSetPlan(
             await self._caller.json(
@@ -100,6 +104,7 @@ class AsyncJobSets:
                         "allowDeletes": allow_deletes,
                         "onDrift": on_drift,
                         "prune": prune,
+                        "owner": owner,
                     },
                     body={"jobs": jobs},
                     acting=True,
@@ -108,7 +113,13 @@ class AsyncJobSets:
         )
 
     async def delete(
-        self, job_set: Named, *, plan: bool | None = None, token: str | None = None, allow_deletes: int | None = None
+        self,
+        job_set: Named,
+        *,
+        plan: bool | None = None,
+        token: str | None = None,
+        allow_deletes: int | None = None,
+        owner: str | None = None,
     ) -> models.JobSetPlan:
         """Deletes a job set with all its jobs.
 
@@ -118,13 +129,16 @@ class AsyncJobSets:
             token: The token of a plan. Refused (412) if the plan has changed.
             allow_deletes: How many jobs the plan deletes. Required for more than 10 jobs that are more than a
                 fifth of the set.
+            owner: What the set belongs to, in words of your own. A set that this request creates belongs to
+                it from its first job on, another set once the whole list is applied. Deleting is rejected
+                (409) if the set belongs to another owner or to none.
         """
         return models.JobSetPlan(
             await self._caller.json(
                 Request(
                     "DELETE",
                     f"/v1/job-sets/{part(job_set)}",
-                    query={"plan": plan, "token": token, "allowDeletes": allow_deletes},
+                    query={"plan": plan, "token": token, "allowDeletes": allow_deletes, "owner": owner},
                     acting=True,
                 )
             )
