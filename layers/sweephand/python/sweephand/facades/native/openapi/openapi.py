@@ -154,7 +154,7 @@ QUERY: Mapping[str, Schema] = {
     "owner": text(
         1,
         512,
-        description="What the set belongs to, in words of your own. A set that this request creates belongs to it from "
+        description="The owner of the set, in words of your own. A set that this request creates belongs to it from "
         "its first job on, another set once the whole list is applied. Deleting is rejected (409) if the set belongs "
         "to another owner or to none.",
     ),

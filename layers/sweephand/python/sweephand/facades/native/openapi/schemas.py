@@ -112,7 +112,7 @@ _JOB_SET: Members = {
     "name": TEXT,
     "appliedAt": {**INSTANT_MS, "description": "When the set last created or changed a job."},
     "appliedBy": or_null(TEXT),
-    "owner": or_null(text(1, 512, description="What the set belongs to; null if no request has said it.")),
+    "owner": or_null(text(1, 512, description="The owner of the set; null if no request has named one.")),
 }
 
 # Consumers

@@ -89,9 +89,9 @@ class AsyncJobSets:
             on_drift: When repaired jobs run: at their next instant, or at once. `run_now` needs the scope
                 `runs:write`. Values: `keep_next`, `run_now`.
             prune: Whether to delete jobs of the set that are not in the list.
-            owner: What the set belongs to, in words of your own. A set that this request creates belongs to
-                it from its first job on, another set once the whole list is applied. Deleting is rejected
-                (409) if the set belongs to another owner or to none.
+            owner: The owner of the set, in words of your own. A set that this request creates belongs to it
+                from its first job on, another set once the whole list is applied. Deleting is rejected (409)
+                if the set belongs to another owner or to none.
         """
         return models.JobSetPlan(
             await self._caller.json(
@@ -129,9 +129,9 @@ class AsyncJobSets:
             token: The token of a plan. Refused (412) if the plan has changed.
             allow_deletes: How many jobs the plan deletes. Required for more than 10 jobs that are more than a
                 fifth of the set.
-            owner: What the set belongs to, in words of your own. A set that this request creates belongs to
-                it from its first job on, another set once the whole list is applied. Deleting is rejected
-                (409) if the set belongs to another owner or to none.
+            owner: The owner of the set, in words of your own. A set that this request creates belongs to it
+                from its first job on, another set once the whole list is applied. Deleting is rejected (409)
+                if the set belongs to another owner or to none.
         """
         return models.JobSetPlan(
             await self._caller.json(
