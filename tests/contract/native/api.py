@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweephand.domain.members.json_text import Number
+from sweephand.errors import MOST_SHOWN
 from sweephand.facades.native.api import NativeApi
-from sweephand.facades.native.problems import MOST_ERRORS, STATUS
+from sweephand.facades.native.problems import STATUS
 from sweephand.flow.tenants import access, tenancy
 from sweephand.security import guard
 from sweephand.security.caller import TENANT_SCOPES, Door
@@ -106,7 +107,7 @@ def check_problem(reply: Reply, request_id: str) -> None:
     assert body["detail"]
     if reply.status in {400, 413, 415, 422}:
         errors = body["errors"]
-        assert 1 <= len(errors) <= MOST_ERRORS
+        assert 1 <= len(errors) <= MOST_SHOWN
         assert len({error["field"] for error in errors}) == len(errors), "one reason for each field"
         for error in errors:
             check_field_problem(error)

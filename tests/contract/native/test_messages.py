@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from sweephand.facades.native.problems import MOST_ERRORS
+from sweephand.errors import MOST_SHOWN
 from sweephand.security.caller import TENANT_SCOPES
 from tests.contract.calls import basic
 from tests.contract.native.api import JOB
@@ -578,8 +578,8 @@ def test_a_body_full_of_mistakes_gets_an_answer_of_bounded_size(shared):
     reply = shared("POST", "/v1/jobs", body)
 
     assert reply.status == 422
-    assert len(reply.fields) == MOST_ERRORS
-    assert reply.json["detail"].endswith(f"more: errors lists the first {MOST_ERRORS})")
+    assert len(reply.fields) == MOST_SHOWN
+    assert reply.json["detail"].endswith(f"more: errors lists the first {MOST_SHOWN})")
     assert len(reply.text) < 20_000
 
 

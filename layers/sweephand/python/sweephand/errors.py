@@ -18,10 +18,13 @@ A failed action of a job is not an error but an Outcome.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+MOST_SHOWN = 50
+"""The most mistakes in one body that an answer names."""
 
 
 class SweephandError(Exception):
@@ -65,30 +68,43 @@ class InvalidRequest(SweephandError):
         """Returns this mistake, then the others."""
         return (self, *self.others)
 
-    def alone(self, others: tuple[InvalidRequest, ...] = ()) -> InvalidRequest:
+    def alone(self, others: tuple[InvalidRequest, ...] = ()) -> Self:
         """Returns this mistake with the given others instead of its own."""
-        return type(self)(self.field, self.reason, position=self.position, code=self.code, others=others)
+        return self.changed(others=others)
 
-    def within(self, prefix: str) -> InvalidRequest:
+    def within(self, prefix: str) -> Self:
         """Returns this mistake with its field seen from one level above: `cron` within `schedules[0]`."""
         if not prefix:
             return self
         inner = self.field
         field = prefix if not inner else f"{prefix}{inner}" if inner.startswith("[") else f"{prefix}.{inner}"
-        others = tuple(other.within(prefix) for other in self.others)
-        return type(self)(field, self.reason, position=self.position, code=self.code, others=others)
+        return self.changed(field=field, others=tuple(other.within(prefix) for other in self.others))
+
+    def changed(self, **members: Any) -> Self:
+        """Returns a copy with other members. It has the same class, whatever its constructor takes."""
+        copied = type(self).__new__(type(self), members.get("reason", self.reason))
+        vars(copied).update(vars(self), **members)
+        return copied
 
 
 class Mistakes:
-    """A collection of the mistakes in one body, so that one answer names all of them."""
+    """A collection of the mistakes in one body, so that one answer names all of them.
+
+    It raises them as soon as there are more than an answer shows, so that no body costs more than its first mistakes.
+    """
 
     def __init__(self) -> None:
-        self._found: list[InvalidRequest] = []
+        self._by_field: dict[str | None, InvalidRequest] = {}
 
     def add(self, wrong: InvalidRequest) -> None:
-        """Adds a mistake with its others. A field that already has one keeps its first reason."""
-        blamed = {each.field for each in self._found}
-        self._found += [each for each in wrong.all if each.field not in blamed]
+        """Adds a mistake with its others. A field that already has one keeps its first reason.
+
+        Raises InvalidRequest if there are more than MOST_SHOWN.
+        """
+        for each in wrong.all:
+            self._by_field.setdefault(each.field, each.alone())
+        if len(self._by_field) > MOST_SHOWN:
+            self.check()
 
     def of(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Returns the result of `read`, or None if it refuses. `check` then raises before the None is used."""
@@ -101,11 +117,11 @@ class Mistakes:
     @property
     def all(self) -> tuple[InvalidRequest, ...]:
         """Returns the mistakes in the order in which they were found, each without others."""
-        return tuple(each.alone() for each in self._found)
+        return tuple(self._by_field.values())
 
     def check(self) -> None:
         """Raises InvalidRequest with all mistakes, if there are any."""
-        if self._found:
+        if self._by_field:
             first, *others = self.all
             raise first.alone(tuple(others))
 

@@ -133,8 +133,7 @@ def repeating(value: object) -> Iterator[None]:
     try:
         yield
     except InvalidRequest as wrong:
-        reason = near_names.with_value(wrong.reason, value)
-        raise InvalidRequest(wrong.field, reason, position=wrong.position, code=wrong.code) from wrong
+        raise wrong.changed(reason=near_names.with_value(wrong.reason, value)) from wrong
 
 
 def shown(value: object) -> str:

@@ -244,7 +244,8 @@ def in_query() -> Iterator[None]:
     try:
         yield
     except InvalidRequest as wrong:
-        raise InvalidRequest(wrong.field, wrong.reason, position=wrong.position, code="INVALID_QUERY") from wrong
+        others = tuple(each.changed(code="INVALID_QUERY") for each in wrong.others)
+        raise wrong.changed(code="INVALID_QUERY", others=others) from wrong
 
 
 @contextmanager

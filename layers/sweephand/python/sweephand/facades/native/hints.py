@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from sweephand.domain.members import near_names
 from sweephand.domain.members.near_names import quoted
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.problems import MOST_ERRORS
+from sweephand.errors import MOST_SHOWN, InvalidRequest, Mistakes
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.rule import MOST, limited
 from sweephand.schedules.timing import TIMING_MEMBERS, parse
@@ -36,14 +36,14 @@ def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool
     mistakes = Mistakes()
     if wrong.code not in {"INVALID_FIELD", "UNKNOWN_MEMBER", "NEVER_FIRES"}:
         return wrong
-    mistakes.add(wrong)
-    if not change:
-        for path, timing in _timings(body):
+    with suppress(InvalidRequest):  # there are more than an answer shows
+        mistakes.add(wrong)
+        for path, timing in () if change else _timings(body):
             collect(timing, path, now, mistakes)
     found = mistakes.all
     with limited(_MOST_STEPS):
-        first, *others = (_with_hint(each, body, now, change=change) for each in found[:MOST_ERRORS])
-    return first.alone((*others, *found[MOST_ERRORS:]))
+        first, *others = (_with_hint(each, body, now, change=change) for each in found[:MOST_SHOWN])
+    return first.alone((*others, *found[MOST_SHOWN:]))
 
 
 def _timings(body: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -89,7 +89,7 @@ def _with_hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bo
         reason = near_names.with_value(reason, _value(body, wrong.field or ""))
     if hint is not None and hint not in reason:
         reason = f"{reason}; {hint}"
-    return InvalidRequest(wrong.field, reason, position=wrong.position, code=wrong.code)
+    return wrong.changed(reason=reason)
 
 
 def _member(field: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.errors import InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
+from sweephand.errors import MOST_SHOWN, InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
 from sweephand.facades.http import Answer
 
 STATUS = {
@@ -40,10 +40,6 @@ STATUS = {
 }
 
 
-MOST_ERRORS = 50
-"""How many mistakes of a body an answer lists."""
-
-
 def type_of(code: str) -> str:
     """Returns the address of the problem's page, relative to the address of this API."""
     return f"/problems/{code.lower().replace('_', '-')}"
@@ -68,7 +64,7 @@ def of_error(error: SweephandError, request_id: str) -> Answer:
     members: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(error, InvalidRequest):
-        members["errors"] = [_field_problem(each) for each in error.all[:MOST_ERRORS]]
+        members["errors"] = [_field_problem(each) for each in error.all[:MOST_SHOWN]]
     if isinstance(error, RateLimited | Unavailable):
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, Unauthenticated):
@@ -84,10 +80,11 @@ def _field_problem(wrong: InvalidRequest) -> dict[str, Any]:
 
 
 def _detail(error: SweephandError) -> str:
-    """Returns the first mistake and the number of others."""
+    """Returns the first mistake and the number of others, which is unknown if an answer cannot show them all."""
     if not isinstance(error, InvalidRequest):
         return error.reason
     first = f"{error.field}: {error.reason}" if error.field else error.reason
     more = len(error.others)
-    where = "see errors" if more < MOST_ERRORS else f"errors lists the first {MOST_ERRORS}"
-    return f"{first} (and {more} more: {where})" if more else first
+    if more >= MOST_SHOWN:
+        return f"{first} (and at least {more} more: errors lists the first {MOST_SHOWN})"
+    return f"{first} (and {more} more: see errors)" if more else first

@@ -73,7 +73,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
         return {"rate": _rate(inner, rules, beginning)} if kind == "rate" else {"at": _at(inner, rules, beginning)}
     except InvalidRequest as refused:
         position = None if refused.position is None else refused.position + text.index("(") + 1
-        raise InvalidRequest(FIELD, refused.reason, position=position, code=refused.code) from refused
+        raise refused.changed(field=FIELD, position=position) from refused
 
 
 def is_one_time(value: object) -> bool:

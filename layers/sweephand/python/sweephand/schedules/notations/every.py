@@ -83,7 +83,7 @@ def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
     try:
         facts = _read_step(found.step, Align.START, rules, own)
     except InvalidRequest as refused:
-        raise InvalidRequest(refused.field, refused.reason, position=found.step_at) from refused
+        raise refused.changed(position=found.step_at) from refused
     series = compile_(facts, rules)
     if found.at is None or not found.backwards:
         begun = series.earliest if found.at is None else found.at

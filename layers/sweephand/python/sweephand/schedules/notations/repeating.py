@@ -66,7 +66,7 @@ def _step(text: str, field: str, position: int) -> duration.Duration:
     try:
         return duration.read(text, field)
     except InvalidRequest as refused:
-        raise InvalidRequest(field, refused.reason, position=position + (refused.position or 0)) from refused
+        raise refused.changed(field=field, position=position + (refused.position or 0)) from refused
 
 
 def _instant(text: str, field: str, position: int, rules: Rules) -> tuple[int, int | None]:
@@ -77,5 +77,4 @@ def _instant(text: str, field: str, position: int, rules: Rules) -> tuple[int, i
         stated = iso_dates.read(text, field)
         return instants.resolve(stated, field, rules.zone, rules.gap, rules.overlap), stated.unread(rules.zone)
     except InvalidRequest as refused:
-        at = position + (refused.position or 0)
-        raise InvalidRequest(field, refused.reason, position=at, code=refused.code) from refused
+        raise refused.changed(field=field, position=position + (refused.position or 0)) from refused

@@ -105,7 +105,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
         position = refused.position
         for start, fold in folds:
             position += len(fold) if start <= position else 0
-        raise InvalidRequest(refused.field, refused.reason, position=position, code=refused.code) from refused
+        raise refused.changed(position=position) from refused
 
 
 def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:

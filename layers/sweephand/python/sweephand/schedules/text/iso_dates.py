@@ -60,7 +60,7 @@ def read(value: object, field: str) -> Written:
     except InvalidRequest as refused:
         lead = len(text) - len((text if whole[:4].isdigit() else _without_comments(text)).lstrip())
         position = None if refused.position is None else refused.position + lead
-        raise InvalidRequest(field, refused.reason, position=position) from refused
+        raise refused.changed(field=field, position=position) from refused
 
 
 def looks_like_one(text: str) -> bool:

@@ -17,6 +17,7 @@ from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.job_set import MOST_JOBS
 from sweephand.domain.jobs import policies
 from sweephand.domain.schedule import Lane
+from sweephand.errors import MOST_SHOWN
 from sweephand.facades.native.jobs import last_runs
 from sweephand.facades.native.jobs.job_sets import MOST_RUNS
 from sweephand.facades.native.members import action_schemas, schedule_schemas
@@ -52,7 +53,7 @@ from sweephand.facades.native.members.schema_words import (
     TEXT,
 )
 from sweephand.facades.native.openapi import overview_schemas, run_schemas
-from sweephand.facades.native.problems import MOST_ERRORS, STATUS
+from sweephand.facades.native.problems import STATUS
 from sweephand.facades.native.service import admin
 from sweephand.facades.native.shared import calendar_members, flow_key_members
 from sweephand.facades.native.shared.collection_members import COLLECTION
@@ -141,7 +142,7 @@ _PROBLEM: Members = {
     "detail": TEXT,
     "requestId": TEXT,
     "errors": items(
-        ref("FieldProblem"), maxItems=MOST_ERRORS, description="All mistakes of the request, up to the first fifty."
+        ref("FieldProblem"), maxItems=MOST_SHOWN, description="All mistakes of the request, up to the first fifty."
     ),
     "plan": ref("JobSetPlan"),
 }
