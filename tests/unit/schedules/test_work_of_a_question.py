@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -22,36 +20,11 @@ from sweephand.schedules.rule import MOST, Undecided, count_between, left, limit
 from sweephand.schedules.timing import Timing, parse, with_calendars
 from sweephand.schedules.zones.localtime import to_second
 from tests.support.examples import examples
+from tests.support.work import few_calls
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 YEAR = timedelta(days=366)
-CALLS = 250_000
-"""Function calls, of Python and of C: some 30 ms."""
 DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
-
-
-class TooMuchWork(AssertionError):
-    """It was given up."""
-
-
-@contextmanager
-def few_calls(most: int = CALLS) -> Iterator[None]:
-    """Fails on work, which is the same on every machine, and not on time, which is not."""
-    calls = 0
-
-    def count(_frame: FrameType, event: str, _arg: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-        if calls > most:
-            sys.setprofile(None)
-            raise TooMuchWork(f"more than {most:,} calls")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
 
 
 def kept(name: str, content: dict[str, Any]) -> str:

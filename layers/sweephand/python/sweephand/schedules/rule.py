@@ -88,6 +88,11 @@ class limited:  # noqa: N801 - used as a function
         _purse.left = self.before if self.before < 0 else self.before - (self.begun - _purse.left)
 
 
+def limited_for(schedules: int) -> limited:
+    """Returns a common limit for all questions of one change, so that many hard schedules cost no more than a few."""
+    return limited(4 * MOST + 200 * schedules)
+
+
 class Rule(Protocol):
     """Any set of planned instants. Hashable."""
 

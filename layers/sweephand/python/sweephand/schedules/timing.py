@@ -147,6 +147,18 @@ class Timing:
         """Returns False if `load_or_never` could not read the packed string."""
         return self.notation != UNREADABLE
 
+    def check_computable(self, now: datetime) -> None:
+        """Raises Undecided if one of the next two occurrences takes too long to find.
+
+        The sweep that sends the first one looks for the second. Later ones are not checked.
+        """
+        try:
+            upcoming = self.rule.next_after(now)
+            if upcoming is not None and self.count != 1:
+                self.rule.next_after(upcoming)
+        except Undecided as hard:
+            raise hard.changed(field="calendars" if self.calendars else self.notation) from hard
+
     @property
     def interval_s(self) -> int | None:
         """Returns the guaranteed minimum gap between two occurrences, without jitter; None for a single instant.

@@ -27,6 +27,7 @@ from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.records import dataclass
+from sweephand.schedules.rule import limited_for
 from sweephand.store.job_sets import job_sets as store
 from sweephand.store.jobs import directory, jobs
 from sweephand.store.views import jobs as lists
@@ -88,11 +89,12 @@ def check(
     """
     wrong = Mistakes()
     opened: dict[str, tuple[Collection, Usage]] = {}
-    found = {
-        each.key: wrong.of(_checked, world, tenant, set_plan.job_of(each), each, drafts[each.key], opened)
-        for each in set_plan.plan.changes
-        if each.wanted is not None
-    }
+    with limited_for(sum(len(draft.schedules or ()) for draft in drafts.values())):
+        found = {
+            each.key: wrong.of(_checked, world, tenant, set_plan.job_of(each), each, drafts[each.key], opened)
+            for each in set_plan.plan.changes
+            if each.wanted is not None
+        }
     wrong.check()
     checked = {key: draft for key, draft in found.items() if draft is not None}
     plan = set_plan.plan.settled(found.keys() - checked.keys())

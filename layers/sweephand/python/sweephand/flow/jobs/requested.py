@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.instants import text
 from sweephand.domain.job import Job, Payload, ScheduleDraft
+from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.flow.job_parts.change_log import Step
@@ -22,6 +23,7 @@ from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
+from sweephand.schedules.rule import limited_for
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.dynamo.conditional import Op
 
@@ -94,7 +96,8 @@ class ChangeContext:
 
 def steps_of(world: World, requests: Sequence[ScheduleRequest], context: ChangeContext, now: datetime) -> list[Step]:
     """Returns one step per request. Raises InvalidRequest and QuotaExceeded with the path of the request."""
-    steps = [_step(world, request, context, now, n) for n, request in enumerate(requests)]
+    with limited_for(len(requests)):
+        steps = [_step(world, request, context, now, n) for n, request in enumerate(requests)]
     _refuse_twins(
         [(step.after, request.path) for step, request in zip(steps, requests, strict=True) if step.after is not None]
     )
@@ -120,6 +123,7 @@ def _new(world: World, request: ScheduleRequest, context: ChangeContext, now: da
     schedule_id = world.chance.new_id(now + timedelta(milliseconds=n))
     with _within(request.path):
         timing = schedule_timing.timing_of(draft, job, schedule_id, now, may_be_empty=draft.activation is not None)
+        timing.check_computable(now)
     hooks = schedule_hooks.sealed(world, job, schedule_id, draft.hooks, {}, request.path) if draft.hooks else None
     schedule = Schedule(
         **drafts.requested_members(draft, schedule_id, job, timing),
@@ -198,11 +202,36 @@ def _change(
         state_reason=draft.because or there.state_reason,
         attributes=there.attributes if draft.attributes is None else draft.attributes,
     )
+    if _asks_for_times(request, changed, context):
+        _check_computable(request, there, timing, now)
     if strict:
         refused = last_instant.refusal(there, changed, after, timing, now, context.effect, at)
         if refused is not None:
             raise refused.within(request.path)
     return Step(there, changed, at, payload, hooks, fresh=draft.fresh), timing
+
+
+def _asks_for_times(request: ScheduleRequest, changed: Schedule, context: ChangeContext) -> bool:
+    """Returns whether the caller changes the times of a stored schedule, mends it, or switches it on.
+
+    A schedule that follows its calendars or the end of its pause cannot be refused: the sweep takes it out of service.
+    """
+    there = request.before
+    if there is None or request.recast or context.effect.resumed_at is not None:
+        return False
+    if changed.packed != there.packed or (there.state is ScheduleState.BROKEN and request.draft is not None):
+        return True
+    return there.state in replan.OFF and wanted_state(context.after, changed.active)[0] is ScheduleState.ACTIVE
+
+
+def _check_computable(request: ScheduleRequest, there: Schedule, timing: Timing, now: datetime) -> None:
+    """Raises InvalidRequest if the next times take too long to compute. Names a schedule that the request does not."""
+    try:
+        timing.check_computable(now)
+    except InvalidRequest as hard:
+        if request.draft is None:
+            raise InvalidRequest(None, f"the schedule {there.name} {hard.reason}") from hard
+        raise hard.within(request.path) from hard
 
 
 def _plan(
@@ -239,6 +268,10 @@ def _plan(
                 raise
             # The request names only the job, so its window is at fault.
             where = "endTime" if after.end_at != before.end_at else "startTime"
+            if wrong.code != "NEVER_FIRES":
+                raise InvalidRequest(
+                    where, f"cannot be applied to the schedule {there.name}, which {wrong.reason}"
+                ) from wrong
             reason = f"leaves the schedule {there.name} without an occurrence"
             raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
         instant = schedule_timing.one_time_instant(timing)

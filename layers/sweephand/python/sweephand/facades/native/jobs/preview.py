@@ -62,6 +62,7 @@ def _preview(ctx: Context) -> Answer:
     body = ctx.body()
     with helpful(body, ctx.now):
         timing, given, after, limit, asked = _asked_for(ctx, body)
+        timing.check_computable(after)
     count = limit if timing.count is None else min(limit, timing.count)
     found, whole = search(timing, after, count)
     until = found[-1].instant if len(found) == limit or not whole else LAST
