@@ -162,7 +162,7 @@ CHANGES = {
     ),
     "late-messages-run": Change("domain/runs/admission.py", "_too_late", "if too_late is None:", "if True:"),
     "what-a-change-took-back-runs": Change(
-        "domain/runs/admission.py", "_superseded", "if pointer.instant.timestamp() > ended_at:", "if False:"
+        "domain/runs/admission.py", "_superseded", "if pointer.instant > through:", "if False:"
     ),
     "what-is-taken-back-still-counts": Change(
         "flow/series/replan.py", "change", "sum(each > seam.until for each in sent)", "0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from sweephand.domain.collection import Terms
 from sweephand.domain.job import ActionSpec, Pause
+from sweephand.domain.occurrences.generations import Generation
 from sweephand.domain.run import CLAIMABLE, REACTIONS, TERMINAL, Kind, LostCall, Reason, State
 from sweephand.domain.runs.admission import (
     MAX_AGE,
@@ -29,6 +31,7 @@ from sweephand.domain.runs.admission import (
     SendPointer,
     TakeOver,
     admit,
+    needs_left,
 )
 from sweephand.domain.schedule import ScheduleState
 from sweephand.schedules.timing import parse
@@ -82,10 +85,14 @@ def test_an_instant_after_the_end_of_its_generation_is_dropped() -> None:
     assert isinstance(gate(schedule=changed), Drop)
 
 
-def test_a_generation_that_is_no_longer_listed_is_dropped() -> None:
+def test_a_plan_that_is_no_longer_listed_is_judged_by_its_own_row() -> None:
     long_after = schedule(generation=40, ended_at={n: int(NOW.timestamp()) + n for n in range(20, 40)})
+    left = partial(Generation, 1, long_after.packed, NOW - HOUR)
 
-    assert isinstance(gate(schedule=long_after), Drop)
+    assert needs_left(pointer(), context(schedule=long_after), NOW)
+    assert gate(schedule=long_after, left=left(NOW)) == Claim(1)
+    assert isinstance(gate(schedule=long_after, left=left(NOW - SECOND)), Drop)
+    assert isinstance(gate(schedule=long_after, left=None), Drop)
 
 
 def test_a_message_of_a_newer_generation_runs() -> None:

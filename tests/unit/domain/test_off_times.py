@@ -58,6 +58,19 @@ def test_off_times_too_old_for_any_message_are_dropped() -> None:
     assert off_times.KEPT > timedelta(days=4) == 4 * DAY
 
 
+def test_beyond_the_limit_the_oldest_two_become_one_and_none_is_forgotten() -> None:
+    text = None
+    starts = [SINCE + n * 10 * SECOND for n in range(off_times.MOST + 3)]
+    for n, start in enumerate(starts):
+        text = off_times.ended(off_times.began(text, Reason.PAUSED, n + 1, start), start + 5 * SECOND)
+
+    assert text is not None
+    assert len(text.split()) == off_times.MOST
+    assert all(off_times.reason_at(text, start + SECOND, n + 1) is Reason.PAUSED for n, start in enumerate(starts))
+    assert off_times.reason_at(text, starts[-1] + 6 * SECOND, 1) is None
+    assert off_times.reason_at(text, starts[-2] + 6 * SECOND, 1) is None
+
+
 @pytest.mark.parametrize("text", ["P1", "X1:1-2", "P1:a-2", "P1:1-2-3"])
 def test_an_invalid_text_is_an_error(text: str) -> None:
     with pytest.raises((ValueError, LookupError)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext, suppress
 from itertools import pairwise
 from typing import Any
@@ -586,7 +585,7 @@ def test_each_of_several_plans_accounts_for_its_own_instants(stage: Stage) -> No
     assert totals.ended == fold.ended
 
 
-def test_an_instant_of_a_plan_that_is_no_longer_listed_is_superseded(stage: Stage) -> None:
+def test_an_instant_of_a_plan_that_is_no_longer_listed_is_sent_again_and_runs(stage: Stage) -> None:
     planned, lost = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
     for n in range(21):
         stage.change(planned, timings=[{"cron": f"{n} 3 * * *"}])
@@ -595,31 +594,13 @@ def test_an_instant_of_a_plan_that_is_no_longer_listed_is_superseded(stage: Stag
     stage.run(1_200)
 
     findings = stage.audit()
+    stage.run(10)
 
-    assert (findings.lost, findings.superseded) == (0, len(lost))
+    assert findings.lost == len(lost)
     rows = [run for run in stage.runs(planned) if run.planned_at in lost]
-    assert [(run.state, run.reason) for run in rows] == [(State.SKIPPED, Reason.SUPERSEDED)] * len(lost)
-    assert stage.audit().superseded == 0
+    assert [(run.state, run.generation) for run in rows] == [(State.SUCCESS, 1)] * len(lost)
+    assert stage.audit().lost == 0
     exact(stage, planned)
-
-
-def test_a_superseded_row_never_displaces_a_run(stage: Stage) -> None:
-    planned, lost = edited_after_a_purge(stage, timings=[{"cron": "30 * * * *"}])
-    stage.edit_schedule(planned, ended_at={"S": json.dumps({"0": int(stage.clock.now().timestamp())})})
-    stage.run(1_200)
-    before = {run.uuid: run for run in stage.runs(planned)}
-
-    def raced(_passing: Any, act: Any) -> Any:
-        fault, stage.taps.fault = stage.taps.fault, None
-        stage.audit()
-        stage.taps.fault = fault
-        return act()
-
-    with stage.taps.once("dynamodb.TransactWriteItems", raced):
-        stage.audit()
-
-    assert len(stage.runs(planned)) == len(before) + len(lost)
-    assert stage.totals(planned).skipped == len(lost)
 
 
 def test_former_plans_are_deleted_with_their_schedule(stage: Stage) -> None:

@@ -206,18 +206,6 @@ def test_an_occurrence_planned_for_the_moment_of_enabling_runs(stage: Stage) -> 
     assert len(stage.endpoint.received) == 1
 
 
-def test_more_stops_than_are_remembered_keep_the_row_small(stage: Stage) -> None:
-    planned = stage.create({"every": "PT1S"})
-    for _ in range(30):
-        stage.run(10)
-        stage.set_state(planned, pause=Pause(stage.clock.now()))
-        stage.run(10)
-        stage.set_state(planned, pause=None)
-
-    assert len(stage.stored(planned).off_times or "") < 700
-    assert len((stage.stored(planned).off_times or "").split()) == 20
-
-
 def test_a_resume_in_a_collection_with_all_events_names_only_occurrences_that_run(stage: Stage) -> None:
     """The line of a pause goes out before its write, and ends where the new plan begins."""
     stage.tell(Events.ALL)

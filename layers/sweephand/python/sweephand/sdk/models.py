@@ -1285,7 +1285,6 @@ class LastAudit(Model):
     schedules: int
     stopped: int
     lost: int
-    superseded: int
     corrected: int
     unreadable: int
     waiting: int
@@ -1296,7 +1295,6 @@ class LastAudit(Model):
         "schedules": ("schedules", None),
         "stopped": ("stopped", None),
         "lost": ("lost", None),
-        "superseded": ("superseded", None),
         "corrected": ("corrected", None),
         "unreadable": ("unreadable", None),
         "waiting": ("waiting", None),

@@ -16,7 +16,8 @@ from sweephand.records import dataclass
 
 KEPT = timedelta(days=5)
 """How long a time is kept: longer than messages are valid (domain.runs.admission.MAX_AGE)."""
-MOST = 20
+MOST = 200
+"""Times that are kept one by one. Beyond that, the oldest two become one, including the time between them."""
 ANY_GENERATION = 0
 
 _LETTERS = {Reason.PAUSED: "P", Reason.DISABLED: "D"}
@@ -50,7 +51,14 @@ def began(text: str | None, reason: Reason, generation: int, since: datetime) ->
     """Adds a time that begins after `since`, and drops old ones."""
     oldest = epoch_s(since - KEPT)
     kept = [each for each in _read(text) if each.since > oldest]
-    return _text([*kept, OffTime(reason, generation, epoch_s(since))][-MOST:])
+    if len(kept) >= MOST:
+        kept = [_joined(kept[0], kept[1]), *kept[2:]]
+    return _text([*kept, OffTime(reason, generation, epoch_s(since))])
+
+
+def _joined(one: OffTime, next_one: OffTime) -> OffTime:
+    """Returns one time for two, because an occurrence that fell due while something was off must never run."""
+    return replace(next_one, generation=max(one.generation, next_one.generation), since=one.since)
 
 
 def ended(text: str | None, until: datetime) -> str | None:

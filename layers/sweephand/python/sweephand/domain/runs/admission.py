@@ -149,7 +149,8 @@ Admission = (
 class RunContext:
     """The rows on which the decision depends. terms: of the job's collection and tenant.
 
-    left: the plan that sent the message, if the message is late and a change has replaced that plan. line: the ledger
+    left: the plan that sent the message, if a change has replaced that plan and the message is late, or its schedule
+    does not list the plan any more. line: the ledger
     range that the message's instant belongs to, if any. away: the consumer of the job's events, if it is not live.
     """
 
@@ -181,9 +182,17 @@ def admit(pointer: Pointer, context: RunContext, now: datetime, sent_at: datetim
 
 
 def needs_left(pointer: Pointer, context: RunContext, now: datetime) -> bool:
-    """Returns True if the sending plan is needed: for a late message whose schedule was changed since."""
-    schedule = _late_without_row(pointer, context, now)
-    return schedule is not None and not pointer.decided and pointer.generation < schedule.generation
+    """Returns True if the sending plan is needed: for a late message whose schedule was changed since.
+
+    Also for any message of a plan that so many changes have replaced that the schedule does not list it.
+    """
+    schedule = context.schedule
+    if context.run is not None or pointer.kind is not Kind.SCHEDULED:
+        return False
+    if schedule is None or pointer.generation >= schedule.generation:
+        return False
+    late = _late_without_row(pointer, context, now) is not None and not pointer.decided
+    return late or pointer.generation not in schedule.ended_at
 
 
 def needs_line(pointer: Pointer, context: RunContext, now: datetime) -> bool:
@@ -214,7 +223,7 @@ def _without_row(pointer: Pointer, context: RunContext, now: datetime, sent_at: 
     if context.line is not None:
         return Drop("a range of the ledger includes it")
     return (
-        _superseded(pointer, context.schedule)
+        _superseded(pointer, context.schedule, context.left)
         or _was_off(pointer, context.job, context.schedule, context.terms)
         or _too_late(pointer, context, now, sent_at)
         or _forbidden(pointer, context.job, context.schedule, enabled=context.terms.enabled)
@@ -223,13 +232,14 @@ def _without_row(pointer: Pointer, context: RunContext, now: datetime, sent_at: 
     )
 
 
-def _superseded(pointer: Pointer, schedule: Schedule) -> Drop | None:
+def _superseded(pointer: Pointer, schedule: Schedule, left: Generation | None) -> Drop | None:
     """Drops an instant that another plan covers."""
     if pointer.generation < schedule.generation:
         ended_at = schedule.ended_at.get(pointer.generation)
-        if ended_at is None:
-            return Drop("planned by a generation that is no longer listed")
-        if pointer.instant.timestamp() > ended_at:
+        through = from_s(ended_at) if ended_at is not None else left.through if left is not None else None
+        if through is None:
+            return Drop("planned by a generation that is no longer kept")
+        if pointer.instant > through:
             return Drop("a change has planned this instant again")
     if not _left_out(pointer.instant, schedule):
         return None

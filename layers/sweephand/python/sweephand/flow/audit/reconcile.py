@@ -1,7 +1,4 @@
-"""Compares one schedule with its ledger: sends lost messages again, corrects counts and settles totals.
-
-It ends no run, with one exception: an occurrence whose plan is so old that its message would be dropped.
-"""
+"""Compares one schedule with its ledger: sends lost messages again, corrects counts and settles totals. Ends no run."""
 
 from __future__ import annotations
 
@@ -17,10 +14,9 @@ from sweephand.domain.occurrences import series
 from sweephand.domain.occurrences.account import Account
 from sweephand.domain.occurrences.generations import Owed
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, Waits
-from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.flow.jobs import completion
-from sweephand.flow.runs import settle
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
@@ -50,12 +46,10 @@ A write costs as much as reading about twenty rows again, and rows must be settl
 class Repairs:
     """The repairs to one schedule.
 
-    lost: occurrences and runs whose pointer was sent again. superseded: occurrences that may not run any more.
-    corrected: counts that were wrong.
+    lost: occurrences and runs whose pointer was sent again. corrected: counts that were wrong.
     """
 
     lost: int = 0
-    superseded: int = 0
     corrected: int = 0
 
 
@@ -73,7 +67,6 @@ def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
         return Repairs()
     compared = _read(world, schedule, now, consistent=True)
     corrected = _correct(world, schedule, compared)
-    superseded = _supersede(world, schedule, compared.over)
     _send(world, schedule, compared.pointers)
     if _worth_settling(schedule, compared, now, at_once=at_once):
         _settle(world, schedule, compared)
@@ -81,28 +74,27 @@ def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
         completion.complete_if_over(world, schedule)
     # Runs that wait for a worker are not findings: their messages may still be in its queue.
     repaired = 0 if schedule.lane.of_application else len(compared.pointers)
-    return Repairs(repaired, superseded, corrected)
+    return Repairs(repaired, corrected)
 
 
 @dataclass(frozen=True)
 class _Comparison:
     """The result of one comparison.
 
-    pointers: to send. over: occurrences owed by plans that executors no longer know. settles_to: the instant up to
-    which totals can be settled. planned: the correct planned_total; None where it is unknown.
+    pointers: to send. settles_to: the instant up to which totals can be settled. planned: the correct planned_total;
+    None where it is unknown.
     """
 
     account: Account
     before: StatsItem
     pointers: Sequence[Pointer]
-    over: Sequence[Owed]
     settles_to: datetime
     planned: int | None
     miscounted: bool
 
     @property
     def anything(self) -> bool:
-        return bool(self.pointers or self.over or self.miscounted)
+        return bool(self.pointers or self.miscounted)
 
 
 def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) -> _Comparison:
@@ -112,17 +104,12 @@ def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) 
     missing = there.missing(until, MOST_INSTANTS)
     if len(missing) == MOST_INSTANTS:
         until = missing[-1].instant
-    listed = {schedule.generation, *schedule.ended_at}
     lost = [run for run in there.rows.values() if not run.finished and _has_lost_its_message(run, now)]
     planned = _planned(schedule, there, before)
     return _Comparison(
         account=there,
         before=before,
-        pointers=[
-            *(_pointer(schedule, owed) for owed in missing if owed.generation in listed),
-            *(ledger.pointer_to(run) for run in lost),
-        ],
-        over=[owed for owed in missing if owed.generation not in listed],
+        pointers=[*(_pointer(schedule, owed) for owed in missing), *(ledger.pointer_to(run) for run in lost)],
         settles_to=there.settles_to(until, missing, now),
         planned=planned,
         miscounted=bool(there.miscounted()) or planned not in (None, schedule.planned_total),
@@ -200,17 +187,6 @@ def _send(world: World, schedule: Schedule, pointers: Sequence[Pointer]) -> None
     unsent = world.queue.send([Delivery(pointer, now, schedule.lane) for pointer in pointers])
     where = {"tenant": schedule.tenant, "job": schedule.job_id, "schedule": schedule.id}
     world.journal.warning("runs had lost their messages", rows=len(pointers), left=len(unsent), **where)
-
-
-def _supersede(world: World, schedule: Schedule, over: Sequence[Owed]) -> int:
-    """Writes the missing rows of instants whose plan is no longer listed: their messages would be dropped."""
-    done = 0
-    for owed in over:
-        pointer = _pointer(schedule, owed)
-        skipped = State.SKIPPED, Reason.SUPERSEDED
-        ended = settle.end_unacted(world, schedule.lane, pointer, None, *skipped, collection=schedule.collection)
-        done += not isinstance(ended, Refused)
-    return done
 
 
 # Counts

@@ -292,7 +292,6 @@ MEMBERS: Mapping[str, str] = {
     "success": "Whether the run succeeded.",
     "successStatuses": "The HTTP statuses that count as a success.",
     "summary": "The schedule as a phrase in plain English.",
-    "superseded": "How many rows were replaced by runs of their own.",
     "tags": "Labels by which lists can be filtered.",
     "tenant": "The name of the tenant.",
     "text": "The text.",

@@ -25,7 +25,7 @@ with lazy():
     from sweephand.facades.native.shared import facade_limits
 
 
-COUNTS = ("schedules", "stopped", "lost", "superseded", "corrected", "unreadable", "waiting")
+COUNTS = ("schedules", "stopped", "lost", "corrected", "unreadable", "waiting")
 
 
 def health(ctx: Context) -> Answer:
