@@ -264,6 +264,9 @@ def test_history_comes_newest_first_and_can_be_filtered_and_paged(api):
     assert numbers(**{"$filter": "state eq 'Completed'"}) == [3, 2, 1]
     assert numbers(**{"$filter": "state eq 'Enabled'"}) == []
     assert numbers(**{"$filter": "status eq 'Postponed'"}) == []
+    assert numbers(**{"$filter": "state eq 'Completed' and status eq 'failed'"}) == [2]
+    assert numbers(**{"$filter": "STATUS eq completed  AND  state eq completed"}) == [3, 1]
+    assert numbers(**{"$filter": "status eq 'Failed' and state eq 'Enabled'"}) == []
 
 
 @pytest.mark.parametrize(("state", "shown"), [("Enabled", 1), ("Completed", 0), ("Faulted", 0), ("Disabled", 0)])

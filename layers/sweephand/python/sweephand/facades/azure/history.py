@@ -86,14 +86,14 @@ class Place(NamedTuple):
 
 def list_all(ctx: Context) -> Answer:
     """Lists the records. If a filter would examine too many of them, the page ends early, with a link to the next."""
-    field, value = lists.filter_of(ctx, {"status": STATUSES, "state": STATES}) or (None, None)
+    wanted = lists.filters_of(ctx, {"status": STATUSES, "state": STATES})
     page, place = lists.page_of(ctx), Place.read(ctx.query.get("$skiptoken"))
     collection = ctx.collection()
     planned = ctx.job(collection)
-    status = value if field == "status" else None
+    status = wanted.get("status")
     most = page.end if status is None else MOST_LOOKED_AT
     records = _records(ctx, planned, place, page.end)
-    if status == "Postponed" or (field == "state" and value != bodies.state_of(planned)):
+    if status == "Postponed" or wanted.get("state") not in {None, bodies.state_of(planned)}:
         records = iter(())
     found: list[Record] = []
     left, link = page.skip, None

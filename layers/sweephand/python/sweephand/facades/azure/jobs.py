@@ -176,10 +176,10 @@ def _bodies(ctx: Context, collection: Collection, found: Sequence[Planned], *, i
 
 def list_all(ctx: Context) -> Answer:
     """Lists the jobs of a collection by name, reading only those of the page in full."""
-    wanted = lists.filter_of(ctx, {"state": tuple(STATES)})
+    wanted = lists.filters_of(ctx, {"state": tuple(STATES)}).get("state")
     end = lists.page_of(ctx).end
     collection = ctx.collection()
-    filters = views.Filters(collection=collection.name, state=STATES[wanted[1]] if wanted else None)
+    filters = views.Filters(collection=collection.name, state=STATES[wanted] if wanted else None)
     rows = views.listed(ctx.world.table, ctx.tenant, filters, None, end)
     page = lists.page(ctx, (row.job_id for row in rows))
     there = views.jobs_with_schedules(ctx.world.table, ctx.tenant, page["value"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -12,22 +12,30 @@ from sweephand.errors import InvalidRequest
 from sweephand.facades.azure.context import Context
 
 PAGE = MOST = 100
-_FILTER = re.compile(r"\s*(\w+)\s+eq\s+(?:'(\w+)'|(\w+))\s*", re.ASCII | re.IGNORECASE)
 
 
-def filter_of(ctx: Context, fields: dict[str, tuple[str, ...]]) -> tuple[str, str] | None:
-    """Returns field and value of `$filter`, None without one. fields: the values that each may have."""
+def filters_of(ctx: Context, fields: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """Returns the value of each field that `$filter` names. fields: the values that each may have."""
     given = ctx.query.get("$filter")
     if given is None:
-        return None
-    found = _FILTER.fullmatch(given)
-    name = found[1].lower() if found else ""
-    value = (found[2] or found[3]).lower() if found else ""
-    wanted = next((each for each in fields.get(name, ()) if each.lower() == value), None)
-    if wanted is None:
+        return {}
+    words = given.split()
+    clauses = [words[n : n + 3] for n in range(0, len(words), 4)]
+    wanted = dict(_clause(clause, fields) for clause in clauses[: len(fields) + 1])
+    joined = len(words) % 4 == 3 and all(word.lower() == "and" for word in words[3::4])
+    if "" in wanted.values() or len(wanted) < len(clauses) or not joined:
         forms = " or ".join(f"{field} eq '{'|'.join(values)}'" for field, values in fields.items())
-        raise InvalidRequest("$filter", f"must be {forms}")
-    return name, wanted
+        both = ", or both with and between them" if len(fields) > 1 else ""
+        raise InvalidRequest("$filter", f"must be {forms}{both}")
+    return wanted
+
+
+def _clause(words: Sequence[str], fields: dict[str, tuple[str, ...]]) -> tuple[str, str]:
+    """Returns a field and its value; an empty value if the words are not a clause."""
+    if len(words) != 3 or words[1].lower() != "eq":
+        return "", ""
+    field, value = words[0].lower(), words[2].lower()
+    return field, next((each for each in fields.get(field, ()) if value in {each.lower(), f"'{each.lower()}'"}), "")
 
 
 class Page(NamedTuple):
