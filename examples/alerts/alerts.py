@@ -1,13 +1,13 @@
 """Alerts after three failures in a row: receives the calls of `onFailure` hooks and passes on only the third.
 
-python examples/alerts/alerts.py 9000      prints each alert, and posts it to SLACK_URL if that is set
+python examples/alerts/alerts.py --port 9000      prints each alert, and posts it to SLACK_URL if that is set
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import dropwhile, takewhile
 from urllib.request import Request, urlopen
@@ -48,4 +48,6 @@ class Hooks(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Hooks).serve_forever()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=9000, help="(default 9000)")
+    ThreadingHTTPServer(("127.0.0.1", parser.parse_args().port), Hooks).serve_forever()

@@ -1,12 +1,12 @@
 """An endpoint whose work takes longer than a call: it answers 202 at once and reports the result later.
 
-python3 examples/long_work/endpoint.py 9000      needs only the standard library, and no credential
+python3 examples/long_work/endpoint.py --port 9000      needs only the standard library, and no credential
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import threading
 import time
 import urllib.error
@@ -70,4 +70,6 @@ class Endpoint(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Endpoint).serve_forever()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=9000, help="(default 9000)")
+    ThreadingHTTPServer(("127.0.0.1", parser.parse_args().port), Endpoint).serve_forever()

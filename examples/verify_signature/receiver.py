@@ -1,17 +1,17 @@
 """A receiver that accepts only signed calls: Standard Webhooks v1 with nothing but the standard library.
 
-    SECRET=whsec_... python3 receiver.py 9000
+    SECRET=whsec_... python3 receiver.py --port 9000
 
 In a program of your own, use `sweephand.sdk.verify` or a library for Standard Webhooks instead of `verified`.
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
 import hashlib
 import hmac
 import os
-import sys
 import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,4 +54,6 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver).serve_forever()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=9000, help="(default 9000)")
+    ThreadingHTTPServer(("127.0.0.1", parser.parse_args().port), Receiver).serve_forever()

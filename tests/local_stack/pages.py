@@ -62,11 +62,9 @@ def moved(text: str, stack: LocalStack, port: int, closed_port: int) -> str:
         .replace('"127.0.0.1", 9000', f'"127.0.0.1", {port}')
         .replace("127.0.0.1:9001", f"127.0.0.1:{closed_port}")
         .replace("127.0.0.1:9004", f"127.0.0.1:{port}")
-        .replace("endpoint.py --port 9000", f"endpoint.py --port {port}")
-        .replace("endpoint.py 9000 &", f"endpoint.py {port} &")
-        .replace("alerts.py 9000 &", f"alerts.py {port} &")
+        .replace("--port 9000", f"--port {port}")
+        .replace("--port 9004", f"--port {port}")
         .replace("endpoint.py &", f"endpoint.py --port {port} &")
-        .replace("receiver.py 9004 &", f"receiver.py {port} &")
     )
 
 

@@ -209,3 +209,10 @@ def test_a_page_that_is_written_by_hand_names_everything_of_its_kind(page: str, 
     prose = FENCE.sub("", (ROOT / page).read_text())
 
     assert {name for name in names if f"`{name}`" not in prose} == set()
+
+
+def test_programs_of_the_examples_take_their_port_as_an_option() -> None:
+    programs = [path for path in (ROOT / "examples").rglob("*.py") if "HTTPServer((" in path.read_text()]
+
+    assert programs
+    assert [path.name for path in programs if "int(sys.argv" in path.read_text()] == []

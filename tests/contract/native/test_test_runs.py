@@ -125,3 +125,20 @@ def test_invalid_modes_are_refused(api: Api, members: dict[str, Any], field: str
         refused = api("POST", f"/v1/jobs/{job_id}/run", members)
 
     assert (refused.status, refused.fields) == (422, [field])
+
+
+@pytest.mark.parametrize("of_schedule", [False, True])
+@pytest.mark.parametrize(("answer", "ends"), [(OK, "succeeded"), (WRONG, "failed")])
+def test_totals_of_all_runs_count_manual_runs_of_the_whole_job(
+    api: Api, answer: Any, ends: str, of_schedule: bool
+) -> None:
+    made = api.create(policies={"totals": "all"})
+    body = {"scheduleId": made["schedules"][0]["id"]} if of_schedule else {}
+    api.stage.endpoint.answer = lambda _: answer
+
+    for _ in range(2):
+        api("POST", f"/v1/jobs/{made['id']}/run", body)
+    api.stage.run(60)
+
+    totals = api.get(f"/v1/jobs/{made['id']}").json["totals"]
+    assert (totals["planned"], totals["open"], totals[ends]) == (2, 0, 2)

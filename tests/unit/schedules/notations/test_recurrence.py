@@ -644,14 +644,14 @@ def test_invalid_packed_facts_cannot_be_loaded(facts: Given) -> None:
         ({"frequency": "month", "schedule": {"hours": [9]}}, "at 09:25 on day 4 of the month"),
         (
             {"frequency": "month", "schedule": {"hours": 9, "minutes": 0, "monthDays": [1, 15, -1, -3]}},
-            "at 09:00 on day 1 and 15, the last day and day 3 from the end of the month",
+            "at 09:00 on day 1 and 15, the last day and the third-to-last day of the month",
         ),
         (
             {
                 "frequency": "month",
                 "schedule": {"monthlyOccurrences": [*nth(("friday", 1), ("friday", -2)), {"day": "sunday"}]},
             },
-            "at 08:25 on the first Friday, the second last Friday and every Sunday of the month",
+            "at 08:25 on the first Friday, the second-to-last Friday and every Sunday of the month",
         ),
         ({"frequency": "year", "schedule": {"hours": [9]}}, "at 09:25 on 4 March"),
         (

@@ -252,7 +252,7 @@ def test_the_packed_form_is_the_text():
     [
         ("* * * * 9 0 0", "at 09:00, {}"),
         ("* * * -1.sun 9 0 30", "at 09:00:30 on the last Sunday of the month, {}"),
-        ("2027:2029 * 3:-2 * 12 0 0", "at 12:00 on day 3 to the second last day of the month from 2027 to 2029, {}"),
+        ("2027:2029 * 3:-2 * 12 0 0", "at 12:00 on day 3 to the second-to-last day of the month from 2027 to 2029, {}"),
         (
             "* */6 10 * * 0,30 */10",
             "every 10 seconds of minutes 0 and 30 on day 10 of the month in June and December, {}",
@@ -260,7 +260,7 @@ def test_the_packed_form_is_the_text():
         ("* * 13 fri 8:17 * *", "every second from 08:00 to 17:59 on day 13 of the month if it is a Friday, {}"),
         (
             "* * -7:-1 -1.mon 0 0 0",
-            "at 00:00 on the 7th last day to the last day of the month if it is the last Monday of the month, {}",
+            "at 00:00 on the 7th-to-last day to the last day of the month if it is the last Monday of the month, {}",
         ),
         ("* * 1:-1 * 0 0 0", "at 00:00, {}"),
         (
@@ -269,7 +269,7 @@ def test_the_packed_form_is_the_text():
         ),
         (
             "* * -21:-1/2 * 0 0 0",
-            "at 00:00 on every second day from the 21st last day to the last day of the month, {}",
+            "at 00:00 on every second day from the 21st-to-last day to the last day of the month, {}",
         ),
     ],
 )

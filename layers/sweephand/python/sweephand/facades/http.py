@@ -38,8 +38,8 @@ class Request:
 
     def plain_body(self) -> bytes:
         """Returns the body. Raises InvalidRequest(NOT_JSON) if it is compressed."""
-        coding = self.headers.get("content-encoding", "").strip().lower()
-        if self.body and coding not in {"", "identity"}:
+        coding = _coding(self.headers)
+        if self.body and coding:
             reason = f"the Content-Encoding {coding[:40]} is not understood: send the body without compression"
             raise InvalidRequest(None, reason, code="NOT_JSON")
         return self.body
@@ -83,16 +83,22 @@ def read_request(event: Mapping[str, Any], request_id: str) -> Request:
         path=tuple(_decoded(piece, None, "the path ") for piece in event["rawPath"].split("/")[1:]),
         query=_query(event.get("rawQueryString", "")),
         headers=headers,
-        body=_body(event),
+        body=_body(event, headers),
         request_id=request_id,
         base_url=f"https://{domain}" if domain else "",
     )
 
 
-def _body(event: Mapping[str, Any]) -> bytes:
+def _coding(headers: Mapping[str, str]) -> str:
+    """Returns the name of a body's compression; an empty string for a plain body."""
+    coding = headers.get("content-encoding", "").strip().lower()
+    return "" if coding == "identity" else coding
+
+
+def _body(event: Mapping[str, Any], headers: Mapping[str, str]) -> bytes:
     body = event.get("body") or ""
     if not event.get("isBase64Encoded"):
-        if REPLACED in body:
+        if REPLACED in body and not _coding(headers):
             # A decoding gateway puts it in place of bytes that were not UTF-8. The original is lost.
             reason = "the body is not UTF-8 (write the character U+FFFD itself as \\ufffd)"
             raise InvalidRequest(None, reason, position=body.index(REPLACED), code="INVALID_JSON")

@@ -139,7 +139,7 @@ def _of_pattern(pattern: Series, to_the_end: int, wall: int) -> Iterator[Caution
             yield from _missing_days(fields.dates, pattern.days.months, never_only=fields.either)
         elif isinstance(pattern.days, OfMonths):
             named = [*_missing_days(_fixed_days(pattern.days) & ~to_the_end, pattern.days.visited())]
-            named += _missing_days(_days_from_end(pattern.days), pattern.days.visited(), " to last day")
+            named += _missing_days(_days_from_end(pattern.days), pattern.days.visited(), "-to-last day")
             yield from named or _empty_months(pattern.days, wall)
         yield from _uneven(pattern.clock)
 

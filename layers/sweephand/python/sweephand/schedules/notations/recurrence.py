@@ -241,7 +241,7 @@ def _on_days(spec: Spec) -> str:
 def _month_days(spec: Spec, anchor: int) -> str:
     dates = bits(spec.month_days if spec.month_days or spec.from_end else 1 << anchor)
     named = [f"day {english.numbers(dates)}"] if dates else []
-    ends = ["the last day" if n == 1 else f"day {n} from the end" for n in bits(spec.from_end)]
+    ends = [f"the {english.from_end(n)} day" for n in bits(spec.from_end)]
     return english.listed(named + ends)
 
 
@@ -252,6 +252,5 @@ def _nth_words(mask: int) -> str:
         if which <= 5:
             parts.append(f"every {weekday}" if which == 0 else f"the {english.ORDINALS[which]} {weekday}")
         else:
-            from_end = "" if which == 6 else f"{english.ORDINALS[which - 5]} "
-            parts.append(f"the {from_end}last {weekday}")
+            parts.append(f"the {english.from_end(which - 5)} {weekday}")
     return english.listed(parts)

@@ -115,10 +115,8 @@ def _numbers(name: str, numbers: tuple[int, ...]) -> str:
 
 
 def _ordinal(number: int) -> str:
-    """Returns "first", "21st", "last", "second to last"."""
-    if number == -1:
-        return "last"
-    return english.ordinal(number) if number > 0 else f"{english.ordinal(-number)} to last"
+    """Returns "first", "21st", "last", "second-to-last"."""
+    return english.ordinal(number) if number > 0 else english.from_end(-number)
 
 
 def _number(number: int, noun: str) -> str:

@@ -285,7 +285,7 @@ def _summary(text: str, zone: str) -> str:
 
 
 def _dates_words(spans: list[Span]) -> str:
-    """Returns "on day 15 of the month", "on day 3 to the second last day of the month"; "" for every day."""
+    """Returns "on day 15 of the month", "on day 3 to the second-to-last day of the month"; "" for every day."""
     if all(span.first > 0 and span.last > 0 for span in spans):
         return english.dates(_of_dates(spans, 31))
     if all(_of_dates(spans, length) == (2 << length) - 2 for length in _LENGTHS):
@@ -294,10 +294,7 @@ def _dates_words(spans: list[Span]) -> str:
 
 
 def _date_words(span: Span) -> str:
-    first, last = (
-        f"day {day}" if day > 0 else "the last day" if day == -1 else f"the {english.ordinal(-day)} last day"
-        for day in span[:2]
-    )
+    first, last = (f"day {day}" if day > 0 else f"the {english.from_end(-day)} day" for day in span[:2])
     if span.first == span.last:
         return first
     return f"{first} to {last}" if span.step == 1 else f"every {english.ordinal(span.step)} day from {first} to {last}"

@@ -213,5 +213,10 @@ def ordinal(number: int) -> str:
     return words.get(number) or f"{number}{ending}"
 
 
+def from_end(number: int) -> str:
+    """Returns "last" for 1, "second-to-last" for 2: the one word for everything that is counted from an end."""
+    return "last" if number == 1 else f"{ordinal(number)}-to-last"
+
+
 def _full(mask: int, low: int, high: int) -> bool:
     return mask == (2 << high) - (1 << low)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.domain.instants import EPOCH, epoch_ms, from_ms
+from sweephand.domain.job import Job
 from sweephand.domain.run import APART, TERMINAL, Kind
 from sweephand.domain.schedule import OVER, Schedule
 from sweephand.ids import run_uuid
@@ -62,6 +63,21 @@ def stats_of(table: Table, schedules: Iterable[Schedule]) -> dict[str, StatsItem
     return {places[key]: StatsItem.from_raw_data(row) for key, row in table.batch_get(places).items()}
 
 
+def of_whole_job(table: Table, job: Job) -> Totals:
+    """Returns the totals of the runs that belong to no schedule of the job: manual ones. Costs one read."""
+    row = table.get(StatsItem, keys.job(job.tenant, job.id), keys.stats(job.id), consistent=True)
+    return Totals() if row is None else _manual(row)
+
+
+def _manual(stats: StatsItem) -> Totals:
+    return Totals(
+        planned=stats.manual_ended,
+        ended=stats.manual_ended,
+        failed=stats.manual_failed,
+        failed_attempts=stats.manual_failed_attempts,
+    )
+
+
 def totals_of(table: Table, schedule: Schedule, stats: StatsItem | None) -> Totals:
     """Returns exact totals: the settled part from the statistics, the rest counted in the ledger after settled_to.
 
@@ -92,16 +108,17 @@ def _totals(schedule: Schedule, stats: StatsItem | None, ended: int) -> Totals:
     if stats is None:
         return Totals(planned=max(schedule.planned_total, ended), ended=ended)
     ended += stats.settled_total
-    return Totals(
+    planned = Totals(
         # A run that a creation or change sends at once may end before the sweep counts it.
-        planned=max(schedule.planned_total, ended) + stats.manual_ended,
-        ended=ended + stats.manual_ended,
-        failed=stats.failed + stats.manual_failed,
-        failed_attempts=stats.failed_attempts + stats.manual_failed_attempts,
+        planned=max(schedule.planned_total, ended),
+        ended=ended,
+        failed=stats.failed,
+        failed_attempts=stats.failed_attempts,
         skipped=stats.skipped,
         missed=stats.missed,
         missed_sent=stats.missed_sent,
     )
+    return planned + _manual(stats)
 
 
 @dataclass(frozen=True)

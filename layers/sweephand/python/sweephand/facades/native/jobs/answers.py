@@ -112,7 +112,8 @@ def schedule_bodies(
         return counts.totals_of(table, schedule, stats.get(schedule.id)), last
 
     read = [ledger_of(each) for each in schedules] if fresh else threads.at_once(ledger_of, schedules)
-    total = sum((totals for totals, _ in read), Totals())
+    whole = Totals() if fresh or job.policies.get("totals") != "all" else counts.of_whole_job(table, job)
+    total = sum((totals for totals, _ in read), whole)
     if not full:
         return None, total
     hooks = _hooks(ctx, job, schedules) if payloads is not None else {}
