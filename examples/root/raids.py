@@ -22,6 +22,12 @@ client = Sweephand()
 scheduler = JobScheduler(client, collection="raids", consumer=BOT, holder=f"{BOT}-1", receive=True)
 
 
+def say(text: str) -> None:
+    """Prints a line in one write, because events come in a thread of their own."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 # Subscribe. Both events come to functions of this process, as on the page.
 @scheduler.on_job
 def due(data: JobData) -> None:
@@ -37,31 +43,31 @@ def missed(data: JobData) -> None:
 
 @scheduler.on_dropped
 def dropped(what: Dropped) -> None:
-    print(f"dropped {what.count} of {what.resource_id}", flush=True)
+    say(f"dropped {what.count} of {what.resource_id}")
 
 
 # Execute. Tag and resource id come back, and say what to do. An event may come twice, under the same `data.id`.
 def execute(data: JobData, note: str) -> None:
     what = "remind the raiders of" if data.tag == "raid-start" else "read the feed"
-    print(f"{note}{what} {data.resource_id}, {data.job_time:%H:%M:%S}", flush=True)
+    say(f"{note}{what} {data.resource_id}, {data.job_time:%H:%M:%S}")
 
 
 # Create. One job before each raid; none is early, and none is a minute late.
 def remind(raid: str, seconds: float) -> None:
     at = datetime.now(UTC) + timedelta(seconds=seconds)
     scheduler.create(resource_id=raid, tag="raid-start", start=at, job_interval=JobInterval.ONE_TIME)
-    print(f"will remind of {raid}", flush=True)
+    say(f"will remind of {raid}")
 
 
 # Delete. A resource id, a tag or an id names what to delete; the answer is how many jobs were deleted.
 def call_off(raid: str) -> None:
-    print(f"{scheduler.delete_by_resource_id(raid)} called off", flush=True)
+    say(f"{scheduler.delete_by_resource_id(raid)} called off")
 
 
 # How to identify a job. Use your own two strings, or the id that `create` returned.
 def show() -> None:
     planned = sorted(job.resource_id for job in scheduler.list_by_tag("raid-start"))
-    print(f"raids: {', '.join(planned) or 'none'}", flush=True)
+    say(f"raids: {', '.join(planned) or 'none'}")
 
 
 # Reconcile on startup. Root's page walks the bot's rows, compares, creates and removes. Here, the rows are a list
@@ -81,7 +87,7 @@ def start() -> None:
     if tried.error is not None:
         sys.exit(f"error {getattr(tried.error, 'root_code', 0)}: {tried.error}")
     assert tried.value is not None
-    print(f"feeds: {len(tried.value.created)} created, {tried.value.unchanged} unchanged", flush=True)
+    say(f"feeds: {len(tried.value.created)} created, {tried.value.unchanged} unchanged")
 
 
 def obey(line: str) -> None:

@@ -134,7 +134,7 @@ def test_the_payment_of_the_example_happens_once_for_each_invoice(stack: LocalSt
             "EFFECTS_TABLE": table["OutputValue"],
             "AWS_DEFAULT_REGION": stack.file.region,
         }
-        worker = subprocess.Popen([sys.executable, str(example / "payments.py")], env=environ, stdout=out)
+        worker = subprocess.Popen([sys.executable, str(example / "payments.py")], env=environ, stderr=out)
     try:
         with Sweephand.local(stack.folder.root / "stack.json", tenant="acme") as sh:
             [job] = until(lambda: jobs_of(sh, "worker.payments"))
