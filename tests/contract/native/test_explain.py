@@ -10,7 +10,8 @@ import pytest
 from sweephand.schedules.explain.explain_instant import REASON_CODES
 from tests.contract.native.api import Api
 
-MEMBERS = {"at", "localTime", "occurs", "reasons", "movedBy", "previous", "next", "runId"}
+MEMBERS = {"at", "localTime", "occurs", "reasons", "movedBy", "previous", "next"}
+OUTCOME = {"state", "reason", "runId", "range", "switchedOff"}
 DAILY = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
 
 
@@ -22,8 +23,9 @@ def place_of(api: Api, **schedule: Any) -> str:
 def explain(api: Api, place: str, at: str) -> dict[str, Any]:
     found = api.get(f"{place}/explain", query={"at": at})
     assert found.status == 200
-    assert found.json.keys() == MEMBERS
+    assert found.json.keys() == MEMBERS | OUTCOME
     body: dict[str, Any] = found.json
+    assert body["runId"] is None or api.get(f"/v1/runs/{body['runId']}").status == 200
     return body
 
 
@@ -33,16 +35,19 @@ def codes(body: dict[str, Any]) -> list[str]:
     return found
 
 
-def test_an_occurrence_has_the_same_id_as_its_later_run(api: Api) -> None:
+def test_an_occurrence_is_named_with_its_run_as_soon_as_it_has_one(api: Api) -> None:
     place = place_of(api, every="PT10S")
     (soon, *_) = api.get(place).json["nextRuns"]
-    found = explain(api, place, soon)
+    before = explain(api, place, soon)
 
     api.stage.run(15)
+    after = explain(api, place, soon)
 
-    assert (found["occurs"], codes(found)) == (True, ["MATCHES"])
-    ran = api.get(f"/v1/runs/{found['runId']}").json
-    assert (ran["plannedAt"], ran["state"]) == (soon.replace("Z", ".000Z"), "SUCCESS")
+    assert (before["occurs"], codes(before)) == (True, ["MATCHES"])
+    assert (before["state"], before["reason"], before["runId"]) == ("SCHEDULED", None, None)
+    assert (after["occurs"], codes(after)) == (True, ["IN_LEDGER", "MATCHES"])
+    assert (after["state"], after["reason"]) == ("SUCCESS", "ON_TIME")
+    assert api.get(f"/v1/runs/{after['runId']}").json["plannedAt"] == soon.replace("Z", ".000Z")
 
 
 def test_the_current_instant_is_explained_by_default(api: Api) -> None:

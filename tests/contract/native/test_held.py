@@ -64,7 +64,7 @@ def test_disabling_a_collection_holds_its_jobs_at_once(api, made, what, passed_s
 
 
 @pytest.mark.parametrize("what", ["collection", "tenant"])
-def test_no_runs_are_announced_while_a_job_is_held(api, made, what):
+def test_occurrences_are_announced_as_skipped_while_a_job_is_held(api, made, what):
     api.stage.run(61)
     disable(api, what)
     path = f"/v1/jobs/{made['id']}"
@@ -74,7 +74,9 @@ def test_no_runs_are_announced_while_a_job_is_held(api, made, what):
     following = look(api, f"{path}/next")
     explained = look(api, f"{path}/schedules/{schedule}/explain", query="at=2027-03-01T12:30:00Z").json
 
-    assert ahead["items"] == []
+    assert [(each["state"], each["reason"], each["runId"]) for each in ahead["items"]] == [
+        ("SKIPPED", "DISABLED", None)
+    ] * 5
     if following.status == 200:
         assert following.json["nextRunAt"] is None
     assert explained["occurs"] is False

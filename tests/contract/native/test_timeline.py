@@ -116,7 +116,8 @@ def test_a_lane_says_in_words_why_its_job_does_not_run(api: Api) -> None:
     assert found["bare"]["sentence"] == "It has no schedule, and runs when somebody starts it."
     assert found["once"]["sentence"] == "Over: its only time is over."
     assert [len(found["once"]["noFailure"]["seconds"]), found["once"]["nextRunAt"]] == [1, None]
-    assert all(not each["planned"]["seconds"] for each in found.values())
+    assert [name for name, each in found.items() if each["planned"]["seconds"]] == ["paused"]
+    assert found["paused"]["nextRunAt"] == "2027-03-02T09:00:00Z"
 
 
 def test_jobs_of_a_disabled_collection_are_shown_as_held(api: Api) -> None:

@@ -42,7 +42,7 @@ COMPANY: dict[str, dict[str, Any]] = {
     "completed_at": {"state": ScheduleState.COMPLETED},
 }
 """Fields that are stored in the company of others only."""
-NOT_STORED = {"newer_packed"}
+NOT_STORED = {"newer_packed", "resumes_at"}
 
 
 def job_back(one: Job) -> Job:

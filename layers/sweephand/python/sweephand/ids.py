@@ -39,6 +39,11 @@ def run_uuid(tenant: str, owner: str, instant_ms: int, kind: str, key: str = "")
     return str(uuid.UUID(int=value))
 
 
+def range_uuid(tenant: str, schedule_id: str, instant_ms: int) -> str:
+    """Returns the id of the ledger range that begins at an instant: a run's id that no single run has."""
+    return run_uuid(tenant, schedule_id, instant_ms, "scheduled", "range")
+
+
 def instant_ms_of(run: str) -> int:
     """Returns the planned instant (Unix ms) in a run's UUID."""
     return uuid.UUID(run).int >> 80

@@ -200,8 +200,9 @@ class Run:
     order. unknown: how many workers did not know its task. lease_owner, lease_until: the executor or worker that holds
     it, and until when; set only while TRIGGERED. not_before: the earliest start of the next attempt. wake_at: when the
     sweeper sends its pointer again. range_until, range_count: set on a ledger range, which stands for many occurrences.
-    slotted: whether it began, or waits, as the only active run of its schedule. attempt_planned_at,
-    attempt_enqueued_at: set from the second attempt on; the first has those of the run.
+    range_packed: the packed timing that they follow; None if the row does not say. slotted: whether it began, or waits,
+    as the only active run of its schedule. attempt_planned_at, attempt_enqueued_at: set from the second attempt on; the
+    first has those of the run.
 
     flow_key: the key that limits its calls. line_at: when it joined that key's line, kept after it left. task: the ARN
     of the ECS task that it waits or waited for. reported: the target's message as received. It may repeat a secret of
@@ -245,6 +246,7 @@ class Run:
     expires_at: datetime | None = None
     range_until: datetime | None = None
     range_count: int | None = None
+    range_packed: str | None = None
     notes: tuple[str, ...] = ()
     slotted: bool = False
     hop: int = 0

@@ -99,8 +99,8 @@ class Schedule:
     disabled; next_run_at is then only the next check. completed_at: set once COMPLETED. unreachable: since when its
     target has not answered (flow.lifecycle.unreachable.Streak); None while it answers. hooks: hooks that replace those
     of its job (domain.jobs.job_state.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
-    newer_packed: the timing with the current versions of its calendars, while it does not follow them yet. It is set
-    only in responses and never stored.
+    Two members are set only in responses and never stored. newer_packed: the timing with the current versions of its
+    calendars, while it does not follow them yet. resumes_at: the set end of the pause of its job.
     """
 
     tenant: str
@@ -136,6 +136,7 @@ class Schedule:
     still_due: tuple[datetime, ...] = ()
     off_times: str | None = None
     newer_packed: str | None = None
+    resumes_at: datetime | None = None
 
     @property
     def unsent_from(self) -> datetime | None:

@@ -1115,6 +1115,32 @@ class ErrorSummary(Model):
     }
 
 
+class ExplanationRange(Model):
+    __slots__ = ()
+    from_: datetime
+    until: datetime
+    count: int
+    members = {
+        "from_": ("from", instant),
+        "until": ("until", instant),
+        "count": ("count", None),
+    }
+
+
+class ExplanationSwitchedOff(Model):
+    __slots__ = ()
+    since: datetime | None
+    until: datetime | None
+    by: str | None
+    note: str | None
+    members = {
+        "since": ("since", instant),
+        "until": ("until", instant),
+        "by": ("by", None),
+        "note": ("note", None),
+    }
+
+
 class ExplanationReason(Model):
     __slots__ = ()
     code: str
@@ -1146,6 +1172,10 @@ class Explanation(Model):
     at: datetime
     local_time: str
     occurs: bool
+    state: str | None
+    reason: str | None
+    range: ExplanationRange | None
+    switched_off: ExplanationSwitchedOff | None
     reasons: tuple[ExplanationReason, ...]
     moved_by: ExplanationMovedBy | None
     previous: datetime | None
@@ -1155,6 +1185,10 @@ class Explanation(Model):
         "at": ("at", instant),
         "local_time": ("localTime", None),
         "occurs": ("occurs", None),
+        "state": ("state", None),
+        "reason": ("reason", None),
+        "range": ("range", ExplanationRange.of),
+        "switched_off": ("switchedOff", ExplanationSwitchedOff.of),
         "reasons": ("reasons", ExplanationReason.all_of),
         "moved_by": ("movedBy", ExplanationMovedBy.of),
         "previous": ("previous", instant),

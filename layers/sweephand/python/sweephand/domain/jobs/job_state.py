@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from sweephand.domain.job import HOOK_KINDS, Job, JobState
+from sweephand.domain.run import Reason
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
 from sweephand.records import dataclass
 
@@ -50,6 +51,10 @@ def wanted_state(job: Job, active: bool) -> tuple[ScheduleState, StateReason | N
     return ScheduleState.ACTIVE, None
 
 
+OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}
+"""The states in which occurrences that fall due are skipped, and with which reason."""
+
+
 class HeldBy(StrEnum):
     """The kind of holder. A disabled tenant or collection skips due occurrences; a paused flow key makes them wait."""
 
@@ -72,12 +77,15 @@ class Held:
         return self.by is not HeldBy.FLOW_KEY
 
 
-def as_held(schedule: Schedule, held: Held | None, now: datetime) -> Schedule:
-    """Returns the schedule, marked as held if it is, so that no occurrence is shown that will be skipped.
+def as_shown(schedule: Schedule, job: Job, held: Held | None, now: datetime) -> Schedule:
+    """Returns the schedule with what its row does not say: when its job's pause ends, and that it is held.
 
     The sweep marks its row as held a little later.
     """
-    if held is None or not held.skips or schedule.held_from is not None or schedule.state not in LIVE:
+    if schedule.state is ScheduleState.PAUSED and job.pause is not None:
+        schedule = replace(schedule, resumes_at=job.pause.until)
+    paused = schedule.state is ScheduleState.PAUSED
+    if held is None or not held.skips or schedule.held_from is not None or not (schedule.state in LIVE or paused):
         return schedule
     return replace(schedule, held_from=min(schedule.next_run_at or now, now))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import takewhile
 
+from sweephand.domain.instants import epoch_s
 from sweephand.domain.occurrences import generations, series
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.schedules.explain.explain import Occurrence, preview
@@ -27,17 +28,38 @@ def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> 
 def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     """Returns the next occurrences after an instant, within the count; none while the schedule is off or held.
 
+    If its pause has a set end, returns those from that end on.
+
     In the seconds after a change, includes those that the old plan still has due. Before the schedule follows a change
     of its calendars, returns only those that run in either version, which may be fewer.
     """
     if schedule.newer_packed is not None:
         newer = load_or_never(schedule.newer_packed)
         return _certain(replace(schedule, newer_packed=None), timing, newer, after, limit)
+    schedule = resumed(schedule, timing)
     if schedule.state not in LIVE or schedule.held_from is not None:
         return []
     own = _own(schedule, timing, max(after, generations.began(schedule)), limit)
     before = [Occurrence(each, None) for each in schedule.still_due if each > after]
     return sorted([*before, *own], key=lambda each: each.instant)[:limit] if before else own
+
+
+def resumed(schedule: Schedule, timing: Timing) -> Schedule:
+    """Returns a paused schedule as the set end of its pause will leave it. Returns any other schedule unchanged."""
+    if schedule.state is not ScheduleState.PAUSED or schedule.resumes_at is None:
+        return schedule
+    since = schedule.resumes_at - generations.SECOND
+    upcoming = None
+    with suppress(Undecided):
+        upcoming = timing.rule.next_after(since)
+    return replace(
+        schedule,
+        state=ScheduleState.ACTIVE,
+        generation=schedule.generation + 1,
+        ended_at={**schedule.ended_at, schedule.generation: epoch_s(since)},
+        next_run_at=upcoming,
+        resumes_at=None,
+    )
 
 
 def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime, limit: int) -> list[Occurrence]:

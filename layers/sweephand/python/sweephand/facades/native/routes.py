@@ -96,7 +96,7 @@ OF_KEYS = {"scope": ADMIN, "headers": ()}
 SERVICE = Below("", always=OPEN)
 JOBS = Below("/v1/jobs", "jobs.bulk")
 JOB = Below("/v1/jobs/{job}", "jobs.changes")
-SCHEDULE = Below("/v1/jobs/{job}/schedules/{schedule}", "jobs.preview")
+SCHEDULE = Below("/v1/jobs/{job}/schedules/{schedule}", "overview.explained")
 OVERVIEW = Below("/v1", "overview.timeline")
 JOB_SETS = Below("/v1/job-sets", "jobs.job_sets", changing={"scope": WRITE, "headers": ()})
 EXPORTS = Below("/v1/runs:export")
@@ -170,7 +170,8 @@ ROUTES = Routes(
         JOB.verb("/deactivate", jobs.deactivate, "Deactivate a job", "Job"),
         JOB.get("/next", jobs.next_run, "Read the next instant of a job", "NextRun"),
         JOB.get(
-            *("/occurrences", runs.occurrences, "List past and future occurrences of a job", "OccurrencePage"),
+            *("/occurrences", rare("runs.occurrences", "occurrences")),
+            *("List past and future occurrences of a job", "OccurrencePage"),
             query=(*PAGE, "scheduleId", "from", "until"),
         ),
         JOB.get(
@@ -188,7 +189,7 @@ ROUTES = Routes(
         SCHEDULE.verb("/activate", schedules.activate, "Activate a schedule", "Schedule"),
         SCHEDULE.verb("/deactivate", schedules.deactivate, "Deactivate a schedule", "Schedule"),
         SCHEDULE.get(
-            *("/explain", "explain_schedule", "Explain whether an instant is an occurrence, and why", "Explanation"),
+            *("/explain", "explain_schedule", "Explain what became of an instant, or will", "Explanation"),
             query=("at",),
         ),
         Below(

@@ -82,8 +82,9 @@ def _unchanged(before: Kept, known: dict[str, Known]) -> list[str]:
 
 def _sum(world: World, tenant: str, planned: list[Planned], begin: datetime, now: datetime) -> tuple[int, ...]:
     held = holds.of_jobs(world.table, tenant, [job for job, _ in planned])
+    jobs_of = {job.id: job for job, _ in planned}
     schedules = [
-        job_state.as_held(each, held.get(each.job_id), now)
+        job_state.as_shown(each, jobs_of[each.job_id], held.get(each.job_id), now)
         for each in lookup.with_current_calendars(world, [each for _, own in planned for each in own])
     ]
     total = [0] * SLOTS

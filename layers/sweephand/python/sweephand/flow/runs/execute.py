@@ -447,7 +447,7 @@ def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
     step = timedelta(seconds=timing.actual_start_interval_s or 0)
     count = -((old - upcoming) // step)
     owner, span = (schedule.tenant, schedule.job_id, schedule.id), (old, old + (count - 1) * step, count)
-    line = ranges.line(owner, REPLACED, span, schedule.generation, world.clock.now())
+    line = ranges.line(owner, REPLACED, span, schedule.generation, world.clock.now(), schedule.packed)
     moved = [assign(ScheduleItem.next_run_at, epoch_s(upcoming))]
     with tolerated(world, "the series keeps its old rhythm", schedule=schedule.id):
         world.queue.send_one(ranges.word_of(line, world.clock.now(), schedule.lane))

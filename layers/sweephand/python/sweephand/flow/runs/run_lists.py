@@ -34,6 +34,8 @@ ATTENTION_DAYS = 15
 """How far back from now, or from `until`, a list of runs that did not simply succeed reads without `from`."""
 MOST_JOBS = 1_000
 """The most jobs whose runs one list merges: at most some 1,000 read units per page."""
+RANGE_DAYS = 31
+"""How far before `from` a list of many jobs looks for ranges that reach into its time; one of a single job: always."""
 ROWS_AT_ONCE = 100
 
 
@@ -75,7 +77,7 @@ class Wanted:
             isinstance(run, Run)
             and self.state in {None, run.state.value}
             and self.kind in {None, run.kind.value}
-            and self.span.holds(run.planned_at)
+            and self.span.touches(run)
             and not run.is_gone(now)
         )
 
@@ -128,10 +130,19 @@ def listed(
 
 
 def recent(
-    world: World, tenant: str, span: Span, now: datetime, owners: Container[str] | None = None
+    world: World,
+    tenant: str,
+    span: Span,
+    now: datetime,
+    owners: Container[str] | None = None,
+    *,
+    reaching: bool = True,
 ) -> Iterator[Run | Passed]:
-    """Yields runs that wait or did not succeed, latest planned first. May miss the latest writes, at half the cost."""
-    yield from _attention(world, tenant, span, None, ROWS_AT_ONCE, now, owners, consistent=False)
+    """Yields runs that wait or did not succeed, latest planned first. May miss the latest writes, at half the cost.
+
+    reaching: whether to end with ranges that were planned before the span and reach into it.
+    """
+    yield from _attention(world, tenant, span, None, ROWS_AT_ONCE, now, owners, consistent=False, reaching=reaching)
 
 
 def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS) -> list[str]:
@@ -199,7 +210,9 @@ def _attention(
     owners: Container[str] | None = None,
     *,
     consistent: bool = True,
+    reaching: bool = True,
 ) -> Iterator[Run | Passed]:
+    """Yields runs by the index `attention`. reaching: whether to end with ranges that reach into the span."""
     until = now + timedelta(days=1) if span.until is None else min(span.until, now + timedelta(days=1))
     until_ms = epoch_ms(until)
     if after is not None:
@@ -212,6 +225,13 @@ def _attention(
     )
     held = views.held(world.table, tenant, from_ms(until_ms), after, page, owners, consistent=consistent)
     yield from _own(began, heapq.merge(found, held, key=mark_of, reverse=True))
+    if span.since is None or not reaching:
+        return
+    last = since.date() - timedelta(days=1)
+    first = max(oldest.date(), last - timedelta(days=RANGE_DAYS))
+    for run in views.ranges_before(world.table, tenant, first, last, owners, consistent=consistent):
+        if (after is None or mark_of(run) < after) and span.touches(run):
+            yield run
 
 
 def _own(began: datetime | None, found: Iterable[Run | Passed]) -> Iterator[Run | Passed]:

@@ -79,7 +79,7 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     upcoming = timing.rule.next_after(found.span.last)
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
     next_at = now + WAKE_AGAIN if over or upcoming is None else upcoming
-    lines = _lines(row, found.left_out, there, now)
+    lines = _lines(row, sweep, found.left_out, there, now)
     deliveries = [ranges.word_of(line, now, sweep.lane) for line in lines]
     if found.latest is not None:
         deliveries.insert(0, _delivery(row, found.latest, row.generation, sweep, now))
@@ -112,7 +112,7 @@ def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, 
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
     if over and gone is None:
         return row
-    lines = [] if gone is None else _lines(row, [LeftOut(gone, State.MISSED, Reason.SERVICE_OUTAGE)], there, now)
+    lines = [] if gone is None else _lines(row, sweep, [LeftOut(gone, State.MISSED, Reason.SERVICE_OUTAGE)], there, now)
     pointer = occurrence(row.tenant, row.owner, row.own_id, row.next_run_at, row.generation)
     deliveries = [
         Delivery(pointer, row.next_run_at, sweep.lane),
@@ -241,7 +241,9 @@ WHY = {
 }
 
 
-def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], now: datetime) -> list[Run]:
+def _lines(
+    row: WaitingRow, sweep: SweepText, left_out: Sequence[LeftOut], there: Sequence[Run], now: datetime
+) -> list[Run]:
     """Returns a line for each span that the policy left out, not counting occurrences that have runs."""
     lines = []
     for each in left_out:
@@ -249,7 +251,8 @@ def _lines(row: WaitingRow, left_out: Sequence[LeftOut], there: Sequence[Run], n
         if count:
             end = each.state, each.reason, f"{count} occurrences {WHY[each.state]}"
             span = each.span.first, each.span.last, count
-            lines.append(ranges.line((row.tenant, row.owner, row.own_id), end, span, row.generation, now))
+            owner = row.tenant, row.owner, row.own_id
+            lines.append(ranges.line(owner, end, span, row.generation, now, sweep.packed))
     return lines
 
 

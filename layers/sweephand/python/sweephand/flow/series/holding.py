@@ -207,7 +207,8 @@ def _line_op(world: World, row: WaitingRow, sweep: SweepText, first: datetime, l
     """
     now = world.clock.now()
     end = State.SKIPPED, Reason.DISABLED, "its collection or its tenant was disabled"
-    line = ranges.line((row.tenant, row.owner, row.own_id), end, (first, last, count), row.generation, now)
+    owner = row.tenant, row.owner, row.own_id
+    line = ranges.line(owner, end, (first, last, count), row.generation, now, sweep.packed)
     if sweep.collection is not None and world.terms.of(row.tenant, sweep.collection).events is Events.ALL:
         world.queue.send_one(ranges.word_of(line, now, sweep.lane))
     return ranges.op(world, line, sweep.collection)

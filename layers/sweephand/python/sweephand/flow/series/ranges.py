@@ -34,10 +34,12 @@ def line(
     span: tuple[datetime, datetime, int],
     generation: int,
     now: datetime,
+    packed: str | None = None,
 ) -> Run:
     """Returns the row for the occurrences of a span. owner: the tenant, and the ids of the job and the schedule.
 
     end: state, reason and message. span: the first and the last planned instant, both included, and how many there are.
+    packed: the timing that they follow, so that readers can tell them apart.
     """
     (tenant, job_id, schedule_id), (state, reason, message), (first, last, count) = owner, end, span
     assert state in OF_RANGES, state
@@ -45,7 +47,7 @@ def line(
         tenant=tenant,
         job_id=job_id,
         schedule_id=schedule_id,
-        uuid=ids.run_uuid(tenant, schedule_id, epoch_ms(first), Kind.SCHEDULED.value, "range"),
+        uuid=ids.range_uuid(tenant, schedule_id, epoch_ms(first)),
         kind=Kind.SCHEDULED,
         state=state,
         reason=reason,
@@ -54,6 +56,7 @@ def line(
         generation=generation,
         range_until=last,
         range_count=count,
+        range_packed=packed,
         message=message,
     )
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.instants import EPOCH, epoch_s, from_s, up_to_second
 from sweephand.domain.job import Job
-from sweephand.domain.jobs.job_state import wanted_state
+from sweephand.domain.jobs.job_state import OFF, wanted_state
 from sweephand.domain.message import occurrence
 from sweephand.domain.occurrences import generations, series
 from sweephand.domain.occurrences.generations import SECOND, Generation, Seam, Start
@@ -256,9 +256,6 @@ def _is_late_start(before: Schedule, after: Schedule, job: Job, timing: Timing, 
     return missed is not None and missed <= effective <= timing.ends_at
 
 
-OFF = {ScheduleState.PAUSED: Reason.PAUSED, ScheduleState.INACTIVE: Reason.DISABLED}
-
-
 def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Run | None:
     """Returns one line for the occurrences that were due and never sent while this generation was off; None if none.
 
@@ -279,7 +276,7 @@ def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Ru
         first, last, count = from_s(since) + timedelta(seconds=1), until, 1
         message = "the schedule was off; how many occurrences were due takes too long to compute, so they count as one"
     owner, end = (before.tenant, before.job_id, before.id), (State.SKIPPED, reason, message)
-    return ranges.line(owner, end, (first, last, count), before.generation, now)
+    return ranges.line(owner, end, (first, last, count), before.generation, now, before.packed)
 
 
 def has_missed(schedule: Schedule, now: datetime) -> bool:

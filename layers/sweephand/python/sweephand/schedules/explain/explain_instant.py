@@ -201,13 +201,14 @@ REASON_CODES = {
     "LEFT_OUT_BY_CALENDAR": "it is an instant of the series, but a calendar excludes it",
     "MOVED_BY_CALENDAR": "it is an instant of the series, but a calendar moves it to another day",
     "COMES_FROM_CALENDAR": "it is an occurrence that a calendar moved here from another day",
-    "PLANNED_BEFORE": "it was an occurrence before the last change of the schedule; the ledger has its run, "
-    "or will have it",
-    "CHANGED_SINCE": "the schedule was created or changed later, and the ledger has no run for it",
-    "NOT_ACTIVE": "the schedule is switched off, paused or held, or has ended",
+    "IN_LEDGER": "the ledger has a row for it: `state`, `reason` and `runId` are those of the row",
+    "NO_ROW": "it is an occurrence without a row: it is due and nothing has begun it yet, or its row has expired",
+    "PLANNED_BEFORE": "it was an occurrence before the last change of the schedule",
+    "CHANGED_SINCE": "the schedule was created or changed later, and its earlier rule, if known, did not have it",
+    "NOT_ACTIVE": "the schedule is switched off, paused or held at this instant, or has ended",
     "FOLLOWS_CALENDAR": "a calendar has just changed; the answer is certain once the schedule follows it",
 }
-"""The closed list of codes with their meanings; the last four are for stored schedules only."""
+"""The closed list of codes with their meanings; the last six are for stored schedules only."""
 
 LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
 

@@ -361,6 +361,7 @@ class RunItem(Item):
     parent_uuid = UnicodeAttribute(null=True)
     range_until = Integer(null=True)
     range_count = Integer(null=True)
+    range_packed = UnicodeAttribute(null=True)
     notes = UnicodeSetAttribute(null=True)
     sweep = UnicodeAttribute(null=True)
     shard = Integer(null=True)

@@ -101,7 +101,7 @@ _SCHEDULES = Codec(
             lambda text: tuple(map(from_s, json.loads(text))), lambda due: to_json([epoch_s(each) for each in due])
         ),
     },
-    but="packed lane misfire collection held_from completed_at newer_packed",
+    but="packed lane misfire collection held_from completed_at newer_packed resumes_at",
 )
 
 

@@ -11,11 +11,12 @@ from uuid import UUID
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.run import Attempt, Kind, Run, State
-from sweephand.ids import first_order_at, first_uuid_at, instant_ms_of_order, order_of
+from sweephand.ids import first_order_at, first_uuid_at, instant_ms_of, instant_ms_of_order, order_of, range_uuid
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import GROWTH, LARGEST_PAGE, Table
+from sweephand.store.dynamo.expressions import Condition
 from sweephand.store.dynamo.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem
 from sweephand.store.runs import ledger, run_rows
 
@@ -37,21 +38,63 @@ def planned_between(
     yield from (run for run in _runs(rows) if run.kind is Kind.SCHEDULED)
 
 
-def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int | None = None) -> Run | None:
-    """Returns the ledger range that covers an instant; None if there is none.
-
-    back: how many rows to read consistently; by default a few, perhaps without the latest writes.
-    """
+def line_over(table: Table, tenant: str, schedule_id: str, instant: datetime, *, back: int) -> Run | None:
+    """Returns the ledger range that covers an instant; None if there is none. back: how many rows to read."""
     last = keys.run(first_uuid_after(epoch_ms(instant)))
     rows, _ = table.query(
         keys.runs(tenant, schedule_id),
         RunItem.sk.between(keys.run(""), last),
         forward=False,
-        limit=back or LOOKED_BACK,
-        consistent=back is not None,
+        limit=back,
+        consistent=True,
     )
     runs = (run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if "range_until" in row)
     return next((run for run in runs if run.range_until is not None and run.range_until >= instant), None)
+
+
+def at(table: Table, tenant: str, schedule_id: str, instant: datetime) -> list[Run]:
+    """Returns the runs of a schedule planned at an instant, and the ranges that began before it and reach it.
+
+    Cost: two queries or, among many manual runs, up to four, which read at most some 1,000 rows before the instant.
+    """
+    exact = between(table, tenant, schedule_id, instant, instant)
+    return [*exact, *reaching(table, tenant, schedule_id, instant)]
+
+
+def reaching(
+    table: Table, tenant: str, owner: str, since: datetime, mark: RunMark | None = None, *, consistent: bool = True
+) -> Iterator[Run]:
+    """Yields the ranges that begin before an instant and reach it, latest first, after `mark`.
+
+    Only occurrences that were on their way when a range began have rows within it. So a range that reaches further than
+    the occurrence before `since` begins at most ON_THEIR_WAY before that occurrence, and the search ends there. A
+    ledger without schedule has no ranges.
+    """
+    last = keys.run(first_uuid_after(epoch_ms(since) - 1))
+    pk, sort = keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), last)
+    oldest_ms = 0
+    for row in _few_pages(table, pk, sort, consistent=consistent):
+        uuid = keys.parts(row["sk"]["S"])[1]
+        if instant_ms_of(uuid) < oldest_ms or ("state" in row and "schedule" not in row):
+            return
+        if "range_until" in row:
+            run = run_rows.run_of(RunItem.from_raw_data(row))
+            if run.range_until is not None and run.range_until >= since:
+                if mark is None or (uuid, owner) < mark:
+                    yield run
+                continue
+        if row.get("kind", {}).get("S") == Kind.SCHEDULED:
+            oldest_ms = max(oldest_ms, instant_ms_of(uuid) - ON_THEIR_WAY_MS)
+
+
+def _few_pages(table: Table, pk: str, sort: Condition, *, consistent: bool) -> Iterator[dict[str, Any]]:
+    """Yields the last rows of a partition in reverse order, as many as PAGES_BEFORE allows."""
+    start = None
+    for limit in PAGES_BEFORE:
+        rows, start = table.query(pk, sort, forward=False, limit=limit, start=start, consistent=consistent)
+        yield from rows
+        if start is None:
+            return
 
 
 def between(table: Table, tenant: str, owner: str, since: datetime, until: datetime) -> Iterator[Run]:
@@ -65,8 +108,10 @@ def _runs(rows: Iterable[dict[str, Any]]) -> Iterator[Run]:
     return (run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if "state" in row)
 
 
-LOOKED_BACK = 5
-"""A range covers at most a few runs: those that were on their way when it began."""
+PAGES_BEFORE = 10, 100, 900
+"""How many rows each query reads before an instant to find the range that reaches it."""
+ON_THEIR_WAY_MS = 5 * 60_000
+"""Longer than any sweep looks ahead."""
 
 
 def first_uuid_after(instant_ms: int) -> str:
@@ -80,6 +125,8 @@ MOST_CONSUMERS = 100
 """The rows of consumers that one query reads; further queries read the rest."""
 LEAST_ROWS, ROWS_AT_ONCE = 10, 500
 LEAST_OF_EACH = 2
+MOST_OF_A_DAY = 500
+"""How many entries of a day are looked at to find ranges."""
 NO_OWNER = str(UUID(int=0))
 RunMark = tuple[str, str]
 """The position in a list of runs: (uuid, owner) of the last one shown. Lists show the latest planned instant first."""
@@ -99,9 +146,10 @@ class Span:
     since: datetime | None = None
     until: datetime | None = None
 
-    def holds(self, instant: datetime) -> bool:
-        """Returns whether an instant is within the limits."""
-        return (self.since is None or self.since <= instant) and (self.until is None or instant <= self.until)
+    def touches(self, run: Run) -> bool:
+        """Returns whether a run was planned within the limits, or a range has an instant within them."""
+        last = run.range_until or run.planned_at
+        return (self.since is None or self.since <= last) and (self.until is None or run.planned_at <= self.until)
 
 
 ALWAYS = Span()
@@ -119,7 +167,7 @@ def runs_of(
 ) -> Iterator[Run]:
     """Yields the runs of a schedule (or of a job itself), latest planned first, after `mark`.
 
-    page: how many are wanted.
+    Ranges that began before the span and reach it come last. page: how many are wanted.
     """
     first = keys.run("") if span.since is None else keys.run(first_uuid_after(epoch_ms(span.since) - 1))
     last, limit = AFTER_ANY_RUN, page
@@ -127,11 +175,12 @@ def runs_of(
         last, limit = keys.run(mark[0]), page + 1
     elif span.until is not None:
         last = keys.run(first_uuid_after(epoch_ms(span.until)))
-    if last < first:
-        return
-    sort = RunItem.sk.between(first, last)
-    rows = table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=limit, consistent=consistent)
-    yield from (run for run in _runs(rows) if mark is None or (run.uuid, owner) < mark)
+    if first <= last:
+        sort = RunItem.sk.between(first, last)
+        rows = table.query_all(keys.runs(tenant, owner), sort, forward=False, limit=limit, consistent=consistent)
+        yield from (run for run in _runs(rows) if mark is None or (run.uuid, owner) < mark)
+    if span.since is not None:
+        yield from reaching(table, tenant, owner, span.since, mark, consistent=consistent)
 
 
 def with_attempts(
@@ -285,6 +334,32 @@ def attention(
         yield from _attention_runs(table, entries, page, owners, consistent=consistent)
         yield Passed((first_uuid_at(epoch_ms(datetime(day.year, day.month, day.day, tzinfo=UTC))), NO_OWNER))
         day -= timedelta(days=1)
+
+
+def ranges_before(
+    table: Table, tenant: str, first: date, last: date, owners: Container[str] | None = None, *, consistent: bool = True
+) -> Iterator[Run]:
+    """Yields the ranges of the tenant that were planned from one day to another, latest first.
+
+    Cost: one query for each day, in parallel. The keys of the index name the ranges, so no other rows are read; at most
+    MOST_OF_A_DAY entries of a day are looked at.
+    """
+
+    def of_day(back: int) -> list[dict[str, Any]]:
+        partition = f"{keys.tenant(tenant)}#{(last - timedelta(days=back)).isoformat()}"
+        found, _ = table.query(
+            partition, index=ATTENTION, partition=AttentionItem.attention_day, forward=False, limit=MOST_OF_A_DAY
+        )
+        return [entry for entry in found if _is_range(tenant, entry)]
+
+    days = threads.at_once(of_day, range((last - first).days + 1), AT_ONCE)
+    found = _attention_runs(table, chain.from_iterable(days), MOST_OF_A_DAY, owners, consistent=consistent)
+    yield from (each for each in found if isinstance(each, Run))
+
+
+def _is_range(tenant: str, entry: dict[str, dict[str, str]]) -> bool:
+    uuid = keys.parts(entry["sk"]["S"])[1]
+    return uuid == range_uuid(tenant, keys.owner_of_runs(entry["pk"]["S"]), instant_ms_of(uuid))
 
 
 def held(

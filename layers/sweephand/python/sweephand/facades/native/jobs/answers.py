@@ -76,7 +76,9 @@ def all_as_held(
     shown: list[tuple[Job, Sequence[Schedule], Held | None]] = []
     for job, schedules in found:
         by = held.get(job.id)
-        shown.append((job, [job_state.as_held(each, by, ctx.now) for each in islice(following, len(schedules))], by))
+        shown.append(
+            (job, [job_state.as_shown(each, job, by, ctx.now) for each in islice(following, len(schedules))], by)
+        )
     return shown
 
 

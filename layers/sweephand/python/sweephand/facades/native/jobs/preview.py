@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from sweephand.domain.collection import Collection, Usage
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text
+from sweephand.domain.instants import epoch_s, from_ms, text
 from sweephand.domain.members import fields
-from sweephand.domain.occurrences import generations, upcoming
-from sweephand.domain.run import Kind
-from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
-from sweephand.facades.native.context import TENANT_HEADER, Context, helpful, in_query
-from sweephand.facades.native.jobs.answers import as_held
+from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
 from sweephand.facades.native.members import idle
 from sweephand.facades.native.members.schedule_members import moved_body
 from sweephand.facades.native.shared import collection_members
-from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.schedule_timing import LAST
-from sweephand.flow.series import replan
 from sweephand.flow.tenants import tenancy
-from sweephand.ids import run_uuid
 from sweephand.lazy import lazy
 from sweephand.schedules.explain import explain_instant, gaps, preview_warnings
 from sweephand.schedules.explain.explain import dropped, left_out, local_text, search
@@ -34,9 +26,8 @@ from sweephand.schedules.explain.preview_warnings import describe
 from sweephand.schedules.rule import MOST, Undecided, limited
 from sweephand.schedules.text import instants
 from sweephand.schedules.text.instants import Written, parse_instant
-from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never, parse
+from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
 from sweephand.schedules.zones.localtime import IANA_VERSION
-from sweephand.store.views import runs as views
 
 with lazy():
     from sweephand.flow.job_parts import named_calendars
@@ -69,6 +60,7 @@ def _preview(ctx: Context) -> Answer:
     ends = found[-1].instant if len(found) == count or not whole else LAST  # after the last, nothing is left out
     gone = dropped(timing, after, ends, MOST_DROPPED)
     counted = None if timing.count is None else explain_instant.Counted(after, timing.count)
+    explained = None if asked is None else explain_instant.explain_written(timing, asked, counted)
     return Answer(
         200,
         {
@@ -92,9 +84,7 @@ def _preview(ctx: Context) -> Answer:
             "warnings": [
                 {"code": each.code, "message": each.text} for each in preview_warnings.cautions(timing, after)
             ],
-            "explained": None
-            if asked is None
-            else _explained(timing, explain_instant.explain_written(timing, asked, counted), given.get("calendars")),
+            "explained": None if explained is None else explanation_body(timing, explained, given.get("calendars")),
             "nextCursor": None,
             "searchedUntil": text(until),
             "ianaVersion": IANA_VERSION,
@@ -138,106 +128,6 @@ def _tenant(ctx: Context) -> str:
     return ctx.caller.acting_for(ctx.request.headers.get(TENANT_HEADER))
 
 
-def explain_schedule(ctx: Context) -> Answer:
-    """Explains whether `at` (default: now) is an occurrence of a stored schedule.
-
-    The current rule decides; for instants before the last change, the ledger. runId: the occurrence's run.
-    """
-    planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
-    schedule = lookup.find_schedule(planned, ctx.id("schedule"))
-    timing = load_or_never(schedule.packed)
-    found = explain_instant.explain_written(timing, _asked(ctx), _counted(schedule, timing))
-    if timing.actual_start_interval_s is not None and schedule.state is ScheduleState.ACTIVE:
-        found = _by_actual_starts(ctx.now, schedule, timing, found)
-    uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(found.instant), Kind.SCHEDULED.value)
-    if found.instant in schedule.still_due or found.instant <= generations.began(schedule):
-        found = _before_change(ctx, schedule, found, uuid)
-    elif not _acts(ctx.now, schedule, found.instant):
-        found = replace(found, occurs=False, reasons=(_not_active(schedule), *found.reasons))
-    elif schedule.newer_packed is not None and found.instant > ctx.now:
-        found = _while_following(schedule, timing, found, load_or_never(schedule.newer_packed))
-    body = _explained(timing, found, schedule.timing.get("calendars"))
-    if found.occurs:
-        body["runId"] = f"{schedule.id}_{uuid}"
-    return Answer(200, body)
-
-
-def _asked(ctx: Context) -> Written:
-    given = ctx.query.get("at")
-    if given is None:
-        return Written(epoch_s(ctx.now), 0)
-    with in_query():
-        return instants.read(given, "at")
-
-
-def _counted(schedule: Schedule, timing: Timing) -> explain_instant.Counted | None:
-    """Returns the rest of `count`; None if the schedule has ended by its state."""
-    waits = schedule.unsent_from
-    if timing.count is None or waits is None or schedule.state is ScheduleState.ENDING:
-        return None
-    return explain_instant.Counted(waits - timedelta(seconds=1), max(0, timing.count - schedule.planned_total))
-
-
-def _before_change(
-    ctx: Context, schedule: Schedule, found: explain_instant.Explanation, uuid: str
-) -> explain_instant.Explanation:
-    """Explains an instant that the schedule's current rule does not cover."""
-    due = found.instant in schedule.still_due and schedule.state in LIVE and schedule.held_from is None
-    if due or views.read(ctx.world.table, ctx.tenant, schedule.id, uuid) is not None:
-        before = Reason("PLANNED_BEFORE", "the schedule had it before its last change, which was too late to stop it")
-        return replace(found, occurs=True, reasons=(before,), moved_by=None)
-    since = f"the current rule applies since {text(generations.began(schedule))}; the ledger has no run at this instant"
-    return replace(found, occurs=False, reasons=(Reason("CHANGED_SINCE", since),), moved_by=None)
-
-
-def _while_following(
-    schedule: Schedule, timing: Timing, found: explain_instant.Explanation, newer: Timing
-) -> explain_instant.Explanation:
-    """Explains a future instant. Does not name instants that only one version of the schedule's calendars has."""
-    before = found.instant - timedelta(seconds=1)
-    certain = [each.instant for each in upcoming.ahead(schedule, timing, before, 2)]
-    following = next((each for each in certain if each > found.instant), None)
-    found = replace(found, previous=None, following=following)
-    if found.occurs is (found.instant in certain) and found.occurs is (newer.rule.next_after(before) == found.instant):
-        return found
-    reason = Reason("FOLLOWS_CALENDAR", "a calendar was just changed; ask again when the schedule has been replanned")
-    return replace(found, occurs=False, reasons=(reason,), moved_by=None)
-
-
-def _by_actual_starts(
-    now: datetime, schedule: Schedule, timing: Timing, found: explain_instant.Explanation
-) -> explain_instant.Explanation:
-    """Explains a future instant of an interval whose steps follow the actual starts of its runs, by its row."""
-    if found.instant <= now:
-        return found
-    ahead = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - timedelta(seconds=1), 2)]
-    occurs = found.instant in ahead
-    reason = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them ends at this instant")
-    if occurs:
-        reason = Reason("MATCHES", "it is one interval after the previous actual start")
-    step = timedelta(seconds=timing.actual_start_interval_s or 0)
-    previous = ahead[0] - step if ahead and ahead[0] - step > now else None
-    following = next((each for each in ahead if each > found.instant), None)
-    return explain_instant.Explanation(found.instant, occurs, (reason,), None, previous, following)
-
-
-def _acts(now: datetime, schedule: Schedule, instant: datetime) -> bool:
-    """Returns whether the schedule is active at an instant."""
-    if schedule.held_from is not None and instant >= min(schedule.held_from, now):
-        return False  # an occurrence that was sent before the schedule was held is skipped at its instant
-    if schedule.state in LIVE:
-        last = schedule.last_planned_at
-        return schedule.state is not ScheduleState.ENDING or (last is not None and instant <= last)
-    return schedule.state not in replan.OFF and instant <= now
-
-
-def _not_active(schedule: Schedule) -> Reason:
-    held = schedule.held_from is not None
-    reason = f" ({schedule.state_reason})" if schedule.state_reason else ""
-    state = "held: its collection or tenant is disabled" if held else f"{schedule.state}{reason}"
-    return Reason("NOT_ACTIVE", f"the schedule is {state}")
-
-
 def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
     """Returns the smallest and largest gap in the next year; None for fewer than two occurrences."""
     begin = epoch_s(after)
@@ -263,8 +153,8 @@ def _ends_within(timing: Timing, begin: int, end: int) -> bool:
         return True
 
 
-def _explained(timing: Timing, found: explain_instant.Explanation, calendars: Any) -> dict[str, Any]:
-    """Returns the body of an explanation. calendars: as the schedule names them."""
+def explanation_body(timing: Timing, found: explain_instant.Explanation, calendars: Any) -> dict[str, Any]:
+    """Returns the body of an explanation by a rule alone. calendars: as the schedule names them."""
     return {
         "at": text(found.instant),
         "localTime": local_text(epoch_s(found.instant), timing.zone),
@@ -275,7 +165,7 @@ def _explained(timing: Timing, found: explain_instant.Explanation, calendars: An
         "movedBy": moved_body(found.moved_by),
         "previous": None if found.previous is None else text(found.previous),
         "next": None if found.following is None else text(found.following),
-        "runId": None,
+        **dict.fromkeys(("state", "reason", "runId", "range", "switchedOff")),
     }
 
 

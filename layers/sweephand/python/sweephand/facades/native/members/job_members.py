@@ -71,7 +71,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class JobView:
-    """The parts of an answer. schedules: with what holds them (domain.jobs.job_state.as_held).
+    """The parts of an answer. schedules: with what holds them (domain.jobs.job_state.as_shown).
 
     payloads: None in lists, which leave them out. shown: the bodies of the schedules, if requested.
     """

@@ -270,7 +270,13 @@ SCHEMAS: dict[str, Schema] = {
             "plannedAt": INSTANT,
             "state": one_of(State),
             "reason": or_null(one_of(Reason)),
-            "runId": or_null({**RUN_ID, "description": "The id of its run; null if a calendar excludes it."}),
+            "runId": or_null(
+                {
+                    **RUN_ID,
+                    "description": "The id of its run, or of the range that stands for it; null if it is skipped and"
+                    " has no row yet, or because a calendar excludes it.",
+                }
+            ),
             "movedBy": _MOVED_BY,
             "calendar": _CALENDAR,
         }
@@ -296,7 +302,35 @@ SCHEMAS: dict[str, Schema] = {
         {
             "at": INSTANT,
             "localTime": LOCAL_WITH_OFFSET,
-            "occurs": FLAG,
+            "occurs": {**FLAG, "description": "Whether it ran, or will run as things stand."},
+            "state": or_null(
+                one_of(
+                    State,
+                    description="The state of its row in the ledger; without a row, SCHEDULED or SKIPPED as things"
+                    " stand. It is null if the instant is no occurrence, if the row has expired, and in a preview.",
+                )
+            ),
+            "reason": or_null(one_of(Reason)),
+            "range": or_null(
+                answer(
+                    {"from": INSTANT_MS, "until": INSTANT_MS, "count": whole(1)},
+                    description="The span of the row, if it stands for many occurrences.",
+                )
+            ),
+            "switchedOff": or_null(
+                answer(
+                    {
+                        "since": or_null(INSTANT_MS),
+                        "until": or_null(
+                            {**INSTANT_MS, "description": "The end that was set, or when it was switched on again."}
+                        ),
+                        "by": or_null(text(description="The client id; null if the service did it, or nobody knows.")),
+                        "note": or_null(TEXT),
+                    },
+                    description="The time around this instant in which somebody had paused or switched off the job or"
+                    " the schedule, as far as the last 100 changes of the job show it.",
+                )
+            ),
             "reasons": items(
                 answer(
                     {
@@ -310,9 +344,7 @@ SCHEMAS: dict[str, Schema] = {
             "movedBy": _MOVED_BY,
             "previous": or_null(INSTANT),
             "next": or_null(INSTANT),
-            "runId": or_null(
-                {**RUN_ID, "description": "For an occurrence of a stored schedule: its run's id in the ledger."}
-            ),
+            "runId": or_null({**RUN_ID, "description": "The row of the ledger that covers it; null if there is none."}),
         }
     ),
     "Run": answer(_RUN),

@@ -162,10 +162,17 @@ def _page(ctx: Context) -> tuple[list[str], str | None, views.Filters | None]:
 
 
 def _marks(ctx: Context, begin: datetime, end: datetime, most: int, owners: Collection[str] | None = None) -> Marks:
-    """Reads runs that did not succeed or that wait, latest first, at most `most`."""
+    """Reads runs that did not succeed or that wait, latest first, at most `most`.
+
+    owners: those of the lanes; then a range that reaches into the window is read as well.
+    """
     found: list[Run] = []
-    for looked, each in enumerate(run_lists.recent(ctx.world, ctx.tenant, Span(begin, end), ctx.now, owners)):
-        run = None if isinstance(each, Passed) or each.planned_at < begin or each.is_gone(ctx.now) else each
+    span, reaching = Span(begin, end), owners is not None
+    rows = run_lists.recent(ctx.world, ctx.tenant, span, ctx.now, owners, reaching=reaching)
+    for looked, each in enumerate(rows):
+        run = None if isinstance(each, Passed) or each.is_gone(ctx.now) else each
+        if run is not None and not (span.touches(run) if reaching else begin <= run.planned_at):
+            run = None
         if looked == MOST_PASSED or (run is not None and len(found) == most):
             return Marks(found, found[-1].planned_at if found else ctx.now)
         if run is not None:

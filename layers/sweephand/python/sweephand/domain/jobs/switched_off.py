@@ -1,0 +1,105 @@
+"""Occurrences that are left out: those of a ledger range, and those that fall due while their schedule is off. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from sweephand.domain.instants import from_s
+from sweephand.domain.job import Job
+from sweephand.domain.jobs.job_state import OFF
+from sweephand.domain.occurrences.suspension import runs_when_enabled
+from sweephand.domain.run import Reason, Run
+from sweephand.domain.runs.run_action import policies_of
+from sweephand.domain.schedule import LIVE, Schedule
+from sweephand.records import dataclass
+from sweephand.schedules.rule import Undecided
+from sweephand.schedules.timing import Timing
+
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class SwitchedOff:
+    """A time in which occurrences are skipped: since < instant < until; until is None if its end is not known."""
+
+    reason: Reason
+    since: datetime
+    until: datetime | None = None
+
+    def covers(self, instant: datetime) -> bool:
+        """Returns True if an occurrence at this instant is skipped."""
+        return self.since < instant and (self.until is None or instant < self.until)
+
+    def instants(self, timing: Timing, after: datetime, until: datetime) -> Iterator[datetime]:
+        """Yields the occurrences with after < instant <= until that are skipped, in order."""
+        last = until if self.until is None else min(until, self.until - SECOND)
+        return by_rule(timing, max(after, self.since), last)
+
+
+def times_off(job: Job, schedule: Schedule, now: datetime) -> list[SwitchedOff]:
+    """Returns the times for which the generation in force is off, as a response shows it.
+
+    A schedule that was created inactive leaves nothing out: its first plan has not begun.
+    """
+    off: list[SwitchedOff] = []
+    since = schedule.ended_at.get(schedule.generation - 1)
+    if schedule.state in OFF and since is not None:
+        off.append(SwitchedOff(OFF[schedule.state], from_s(since), schedule.resumes_at))
+    if waits_until_enabled(job, schedule):
+        return off
+    if schedule.held_from is not None and schedule.state in LIVE:
+        # An occurrence that was sent before the schedule was held is skipped at its instant.
+        off.append(SwitchedOff(Reason.DISABLED, min(schedule.held_from, now) - SECOND))
+    elif schedule.held_from is not None and schedule.resumes_at is not None:
+        off.append(SwitchedOff(Reason.DISABLED, schedule.resumes_at - SECOND))
+    return off
+
+
+def waits_until_enabled(job: Job, schedule: Schedule) -> bool:
+    """Returns whether the schedule is held and its occurrence runs late, once its collection and tenant are enabled."""
+    return schedule.held_from is not None and runs_when_enabled(policies_of(job, schedule), schedule.packed)
+
+
+def by_rule(timing: Timing, after: datetime, until: datetime) -> Iterator[datetime]:
+    """Yields the instants of a rule with after < instant <= until. Ends early if the next takes too long to find."""
+    with suppress(Undecided):
+        upcoming = timing.rule.next_after(after)
+        while upcoming is not None and upcoming <= until:
+            yield upcoming
+            upcoming = timing.rule.next_after(upcoming)
+
+
+def of_range(row: Run, timing: Timing | None, after: datetime) -> Iterator[datetime]:
+    """Yields the instants after `after` that a ledger range stands for; the first only if its timing is not known."""
+    if after < row.planned_at:
+        yield row.planned_at
+        after = row.planned_at
+    if timing is None or row.range_until is None:
+        return
+    if timing.actual_start_interval_s is None:
+        yield from by_rule(timing, after, row.range_until)
+        return
+    step = timedelta(seconds=timing.actual_start_interval_s)
+    upcoming = row.planned_at + ((after - row.planned_at) // step + 1) * step
+    while upcoming <= row.range_until:
+        yield upcoming
+        upcoming += step
+
+
+def stands_for(row: Run, timing: Timing | None, instant: datetime) -> bool:
+    """Returns whether a ledger range stands for an occurrence at this instant.
+
+    If that cannot be decided, every instant within the range counts.
+    """
+    if row.range_until is None or not row.planned_at <= instant <= row.range_until:
+        return False
+    if timing is None or instant == row.planned_at:
+        return True
+    if timing.actual_start_interval_s is not None:
+        return (instant - row.planned_at) % timedelta(seconds=timing.actual_start_interval_s) == timedelta(0)
+    try:
+        return timing.rule.last_until(instant) == instant
+    except Undecided:
+        return True

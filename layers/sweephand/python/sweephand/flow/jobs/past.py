@@ -1,0 +1,114 @@
+"""The past of a schedule, for explanations: its row in the ledger, the plan that applied, and who switched it off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice
+
+from sweephand.domain.job import Job, Pause
+from sweephand.domain.jobs import switched_off
+from sweephand.domain.jobs.job_state import Entry
+from sweephand.domain.occurrences.generations import Generation
+from sweephand.domain.run import Kind, Reason, Run
+from sweephand.domain.schedule import Schedule
+from sweephand.flow.world import World
+from sweephand.records import dataclass
+from sweephand.schedules.timing import Timing, load_or_never
+from sweephand.store.jobs import generations, jobs
+from sweephand.store.views import resources, runs
+
+MOST_PLANS = 100
+MOST_CHANGES = 100
+"""The most entries of the change log that are read to find out who switched a schedule off."""
+PAGE = 25
+BEFORE_IT = timedelta(seconds=1)
+
+
+def row_of(world: World, schedule: Schedule, instant: datetime) -> Run | None:
+    """Returns the row of the ledger for an occurrence at an instant: its own run, or the range that covers it."""
+    now = world.clock.now()
+    found = [run for run in runs.at(world.table, schedule.tenant, schedule.id, instant) if not run.is_gone(now)]
+    own = (run for run in found if run.range_until is None and run.kind is Kind.SCHEDULED)
+    covering = (run for run in found if switched_off.stands_for(run, timing_of(world, schedule, run), instant))
+    return next(own, None) or next(covering, None)
+
+
+def timing_of(world: World, schedule: Schedule, row: Run) -> Timing | None:
+    """Returns the timing of the occurrences that a ledger range stands for; None if it is not known."""
+    if row.range_packed is None:
+        return load_or_never(schedule.packed) if row.generation == schedule.generation else None
+    jobs.know_calendars(world.table, [(row.tenant, row.range_packed)])
+    timing = load_or_never(row.range_packed)
+    return timing if timing.readable else None
+
+
+def plan_at(world: World, schedule: Schedule, instant: datetime) -> Generation | None:
+    """Returns the ended plan that covered an instant; None if it is not known, or if the schedule was off then."""
+    found = generations.left_since(world.table, schedule, instant - BEFORE_IT)
+    return next((each for each in islice(found, MOST_PLANS) if each.has(instant) or each.first == instant), None)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A time in which somebody had switched off a schedule or its job.
+
+    since: None if the change log does not reach so far. until: the end that was set, or when it was switched on. by: a
+    client id; None for the service, or if it is not known. note: that of the pause.
+    """
+
+    reason: Reason
+    since: datetime | None = None
+    until: datetime | None = None
+    by: str | None = None
+    note: str | None = None
+
+
+def switch_at(world: World, job: Job, schedule: Schedule, instant: datetime) -> Switch | None:
+    """Returns who had switched the schedule off at an instant; None if nobody had.
+
+    Cost: the changes since then, at most MOST_CHANGES.
+    """
+    found: Switch | None = None
+    until = None
+    changes = resources.changes(world.table, job.tenant, job.id, None, PAGE)
+    for entry, before, after in _reasons(islice(changes, MOST_CHANGES), schedule):
+        if entry.at > instant:
+            until = until if before is after else entry
+            continue
+        if found is None:
+            if after is None:
+                return None
+            found = _switch(entry.after.pause if after is Reason.PAUSED else None, after, until)
+        if before is not found.reason:
+            return replace(found, since=entry.at, by=entry.actor)
+    return found
+
+
+def _switch(pause: Pause | None, reason: Reason, until: Entry | None) -> Switch:
+    """Returns what is known without its beginning. until: the change that ended it."""
+    ended = None if until is None else until.at
+    if pause is None:
+        return Switch(reason, until=ended)
+    by_itself = pause.until is not None and (until is None or until.actor is None)
+    return Switch(reason, until=pause.until if by_itself else ended, note=pause.note)
+
+
+def _reasons(changes: Iterator[Entry], schedule: Schedule) -> Iterator[tuple[Entry, Reason | None, Reason | None]]:
+    """Yields each change, newest first, with why the schedule was off before and after it; None if it was on."""
+    active = schedule.active
+    for entry in changes:
+        pair = next((pair for pair in entry.schedules if schedule.id in {each.id for each in pair if each}), None)
+        if pair is not None and pair[1] is not None:
+            active = pair[1].active
+        after = _reason(entry.after, active=active)
+        if pair is not None:
+            active = pair[0] is not None and pair[0].active
+        yield entry, None if entry.before is None else _reason(entry.before, active=active), after
+
+
+def _reason(job: Job, *, active: bool) -> Reason | None:
+    if not (active and job.active):
+        return Reason.DISABLED
+    return Reason.PAUSED if job.pause is not None else None
