@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from sweephand.domain.members.json_text import Number
 from sweephand.errors import InvalidRequest
 from sweephand.facades.strict_json import MAX_BYTES, MAX_NUMBER, canonical_text, dumps, loads
+from tests.support.examples import examples
+from tests.support.work import few_calls
 
 DIGITS = st.text("0123456789", min_size=1, max_size=30)
 NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,40})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?", fullmatch=True)
@@ -192,3 +194,117 @@ def test_a_kept_number_survives_a_copy() -> None:
 
     assert dumps(copy.deepcopy({"a": number})) == '{"a":1.10}'
     assert dumps(pickle.loads(pickle.dumps(number))) == "1.10"
+
+
+# The fast paths, against a plain scan
+
+
+def plainly(body: bytes, most: int) -> str:
+    """Returns "deep" or "fine", by looking at one character after the other."""
+    depth = deepest = 0
+    inside = escaped = False
+    for mark in body.decode():
+        if inside:
+            escaped, inside = mark == "\\" and not escaped, escaped or mark != '"'
+        elif mark == '"':
+            inside = True
+        elif mark in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif mark in "]}":
+            depth -= 1
+    return "deep" if deepest > most else "fine"
+
+
+@examples(300)
+@given(st.text(alphabet='[]{}",\\:a', max_size=24), st.integers(1, 4))
+def test_the_depth_of_any_text_is_found_as_by_a_plain_scan(text: str, most: int) -> None:
+    body = text.encode()
+
+    try:
+        loads(body, max_depth=most)
+        found = "fine"
+    except InvalidRequest as refused:
+        found = "deep" if "nested deeper" in refused.reason else "fine"
+
+    assert found == plainly(body, most)
+
+
+ODD_NUMBERS = st.sampled_from(
+    [
+        "0",
+        "-0",
+        "1",
+        "-1",
+        "10",
+        "-0.0",
+        "-0e1",
+        "1e5",
+        "1E+400",
+        "1e-400",
+        "1.50",
+        "9" * 100,
+        "9" * 101,
+        "-" + "9" * 100,
+    ]
+)
+
+
+@examples(200)
+@given(
+    st.lists(
+        ODD_NUMBERS | st.sampled_from(['"-0"', '"1e400"', '"' + "7" * 120 + '"', "[]", "{}"]), min_size=1, max_size=6
+    )
+)
+def test_numbers_keep_their_digits_next_to_any_others(values: list[str]) -> None:
+    text = f"[{','.join(values)}]"
+    refused = {value for value in values if (len(value) > 100 and value[0] != '"') or value == "1E+400"}
+
+    if refused:
+        with pytest.raises(InvalidRequest, match=r"too large|more than 100 characters"):
+            loads(text.encode())
+    else:
+        assert dumps(loads(text.encode())) == text
+
+
+HALVES = st.sampled_from(["\\ud83d", "\\ude00", "\\n", "\\\\", "\\u0041", "a", "ud83d", "\\uD83D\\uDE00"])
+
+
+@examples(300)
+@given(st.lists(HALVES, max_size=8))
+def test_half_a_character_is_found_wherever_it_stands(pieces: list[str]) -> None:
+    text = f'"{"".join(pieces)}"'
+    whole = json.loads(text)
+
+    if any("\ud800" <= character <= "\udfff" for character in whole):
+        with pytest.raises(InvalidRequest, match="lone surrogate"):
+            loads(text.encode())
+    else:
+        assert loads(text.encode()) == whole
+
+
+LARGE = 4_000_000
+HOSTILE = {
+    "integers": (b"[" + b"1," * (LARGE // 2) + b"1]", "250,000 values"),
+    "lists": (b"[" + b"[]," * (LARGE // 3) + b"[]]", "250,000 values"),
+    "objects": (b"[" + b"{}," * (LARGE // 3) + b"{}]", "250,000 values"),
+    "strings": (b"[" + b'"",' * (LARGE // 3) + b'""]', "250,000 values"),
+    "strings of backslashes": (b"[" + b'"\\\\",' * (LARGE // 5) + b'""]', "250,000 values"),
+    "open": (b"[" * LARGE, "250,000 values"),
+    "digits": (b"1" * LARGE, "more than 100 characters"),
+    "deep at the end": (b"[" + b"[]," * 60_000 + b"[" * 40 + b"]" * 41, "nested deeper"),
+}
+
+
+@pytest.mark.parametrize(("body", "reason"), HOSTILE.values(), ids=HOSTILE)
+def test_a_large_hostile_body_is_refused_with_little_work(body: bytes, reason: str) -> None:
+    with few_calls(200_000), pytest.raises(InvalidRequest, match=reason):
+        loads(body, max_bytes=2 * LARGE)
+
+
+@pytest.mark.parametrize("string", ["a, b, [c] {d}\\n" * 30_000, '\\",' * 300_000, "\\\\" * 600_000])
+def test_commas_and_brackets_in_strings_do_not_count(string: str) -> None:
+    with few_calls(1_000):
+        value = loads(f'["{string}"]'.encode(), max_bytes=LARGE)
+
+    assert value == [json.loads(f'"{string}"')]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import Any
 
 from sweephand.domain.members.json_text import Number, dumps
@@ -18,13 +19,22 @@ MAX_BYTES = 262_144
 MAX_DEPTH = 32
 MAX_NUMBER = 100
 """The most characters of a number: enough for 256-bit integers, and far below Python's limit of 4,300 digits."""
+MAX_VALUES = 250_000
+"""The most values of a larger body, such as a job set: a body of MAX_BYTES has fewer."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 """It always matches from a quote on, even if the string is not closed, so that it is linear in any text."""
-_ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+_STRING = re.compile(rb'"[^"]*"?')
+_NOT_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
+_AS_LISTS = bytes.maketrans(b"{}", b"[]")
+_WHOLE = re.compile(
+    r"(?:[^\\]++|\\(?!u[dD][89a-fA-F])[\s\S]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+"
 )
-"""Group 1: half of a surrogate pair without the other half."""
+"""The beginning of a text, up to the first half of a surrogate pair without the other half."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_MINUS_NOUGHT = re.compile(rb"-0(?:(?<=[\s,:\[]-0)|(?<=\A-0))(?![.0-9eE])")
+_OF_NUMBERS = bytes(49 if each in b"+-.0123456789eE" else 32 for each in range(256))
+_LARGEST = sys.float_info.max
 _SHOWN = 60
 
 
@@ -36,20 +46,21 @@ def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
     if len(body) > max_bytes:
         raise InvalidRequest(None, f"the body has {len(body):,} bytes; the maximum is {max_bytes:,}", code="TOO_LARGE")
     text = _decoded(body)
-    _check_depth(text, max_depth)
+    _check_structure(body, text, max_depth)
+    odd = _MINUS_NOUGHT.search(body) or b"1" * (MAX_NUMBER + 1) in body.translate(_OF_NUMBERS)  # or strings like them
     try:
         value = json.loads(
             text,
             object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_float,
+            parse_int=_integer if odd else None,
+            parse_float=_odd_float if odd else _float,
             parse_constant=_constant,
         )
     except json.JSONDecodeError as wrong:
         raise _invalid(f"not JSON at line {wrong.lineno}, column {wrong.colno}: {wrong.msg}", wrong.pos) from wrong
-    for escape in _ESCAPE.finditer(text):
-        if escape[1]:
-            raise _invalid("a lone surrogate is not a character", escape.start())
+    whole = _WHOLE.match(text) if _HALF.search(text) else None
+    if whole is not None and whole.end() < len(text):
+        raise _invalid("a lone surrogate is not a character", whole.end())
     return value
 
 
@@ -68,8 +79,36 @@ def _decoded(body: bytes) -> str:
     return text
 
 
-def _check_depth(text: str, max_depth: int) -> None:
-    """Raises InvalidRequest for deep nesting, for which the parser would raise RecursionError."""
+def _check_structure(body: bytes, text: str, max_depth: int) -> None:
+    """Raises InvalidRequest for deep nesting, for which the parser would raise RecursionError, and for many values.
+
+    Each round removes the innermost brackets, so that a regular text leaves nothing after max_depth rounds.
+    """
+    marks = body.count(b",") + body.count(b"[") + body.count(b"{")
+    brackets = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
+    if marks > MAX_VALUES:
+        marks = _values(brackets)
+    if marks > MAX_VALUES:
+        reason = f"the body has more than {MAX_VALUES:,} values"
+        raise InvalidRequest(None, reason, code="TOO_LARGE")
+    brackets = _STRING.sub(b"", brackets.translate(None, _NOT_BRACKETS).replace(b'""', b"")).translate(_AS_LISTS)
+    for _ in range(max_depth):
+        brackets = brackets.replace(b"[]", b"")
+    if brackets:
+        _find_depth(text, max_depth)
+
+
+def _values(body: bytes) -> int:
+    """Returns the number of values of a body without escapes, or a number above MAX_VALUES."""
+    strings = body.count(b'"') // 2
+    if strings > 2 * MAX_VALUES:
+        return strings
+    bare = _STRING.sub(b"", body)
+    return bare.count(b",") + bare.count(b"[") + bare.count(b"{")
+
+
+def _find_depth(text: str, max_depth: int) -> None:
+    """Raises InvalidRequest at the first bracket that is too deep. Returns for brackets that do not match."""
     depth = 0
     for token in _STRING_OR_BRACKET.finditer(text):
         mark = token[0]
@@ -97,10 +136,14 @@ def _integer(text: str) -> int | float:
     return Number(text) if text == "-0" else int(text)
 
 
-def _float(text: str) -> float:
+def _odd_float(text: str) -> float:
     _check_length(text)
+    return _float(text)
+
+
+def _float(text: str) -> float:
     number = Number(text)
-    if number in (float("inf"), float("-inf")):
+    if not -_LARGEST <= number <= _LARGEST:
         raise _invalid(f"the number {_shown(text)} is too large")
     return number
 

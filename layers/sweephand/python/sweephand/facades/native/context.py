@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
@@ -285,6 +285,8 @@ def _canonical(body: bytes) -> bytes:
 
 def canonical(value: Any) -> Any:
     """Returns a JSON value with the members of its objects sorted."""
-    if isinstance(value, Mapping):
-        return {name: canonical(value[name]) for name in sorted(value)}
-    return [canonical(each) for each in value] if isinstance(value, list) else value
+    if isinstance(value, dict):
+        return {name: canonical(member) for name, member in sorted(value.items())}
+    if not isinstance(value, list):
+        return value
+    return [canonical(each) if isinstance(each, dict | list) else each for each in value]
