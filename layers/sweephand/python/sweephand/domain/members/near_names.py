@@ -47,6 +47,12 @@ ALIASES: Mapping[str, str] = {
     "zone": "timezone",
 }
 """The names in this service, by the names that other schedulers use, in lower case without punctuation."""
+DIFFERING: Mapping[str, str] = {
+    **dict.fromkeys(("attempts", "maxattempts", "maxtries"), "one less than the number of attempts"),
+    **dict.fromkeys(("queue", "queueurl"), "the ARN of the queue"),
+    "timeoutms": "in seconds",
+}
+"""How the value must differ, by the names in other schedulers."""
 PLACES: Mapping[str, str] = {
     **dict.fromkeys(("url", "method", "headers", "payload", "body", "authentication", "outcome", "retry"), "action"),
     **dict.fromkeys(
@@ -120,12 +126,13 @@ def choice(value: object, choices: Collection[str]) -> str:
 
 def unknown_member(field: str, name: str, known: Collection[str]) -> str:
     """Returns the message for an unknown member."""
-    meant = nearest(name, known)
-    if meant is not None:
-        return f"is not a known member; did you mean `{meant}`?"
-    place = _place(field, name)
+    place = None if _named(name, known) else _place(field, name, known)
     if place is not None:
         return f"is not a known member here; did you mean `{place}`?"
+    meant = nearest(name, known)
+    if meant is not None:
+        differs = DIFFERING.get(_bare(name), "")
+        return f"is not a known member; did you mean `{meant}`{differs and f' ({differs})'}?"
     if not known:
         return "is not a known member: this object takes no members"
     names = ", ".join(sorted(known)[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
@@ -135,29 +142,34 @@ def unknown_member(field: str, name: str, known: Collection[str]) -> str:
 def nearest(name: str, known: Collection[str]) -> str | None:
     """Returns the most similar known name, ignoring case and punctuation; None if none is similar."""
     bare = _bare(name)
-    by_bare = {_bare(each): each for each in known}
-    alias = ALIASES.get(bare)
-    if bare in by_bare:
-        return by_bare[bare]
-    if alias in known:
-        return alias
+    meant = _named(name, known)
+    if meant is not None or len(bare) > LONGEST_SHOWN:
+        return meant
     from difflib import get_close_matches  # noqa: PLC0415 - as above
 
-    found = get_close_matches(bare[:LONGEST_SHOWN], list(by_bare), 1, 0.75)
+    by_bare = {_bare(each): each for each in known}
+    found = get_close_matches(bare, list(by_bare), 1, 0.75)
     return by_bare[found[0]] if found else None
 
 
-def _place(field: str, name: str) -> str | None:
-    meant = nearest(name, PLACES)
-    if meant is None:
+def _named(name: str, known: Collection[str]) -> str | None:
+    """Returns the known name that is the same without case and punctuation, or that of another scheduler."""
+    bare = _bare(name)
+    alias = ALIASES.get(bare)
+    return next((each for each in known if _bare(each) == bare), alias if alias in known else None)
+
+
+def _place(field: str, name: str, known: Collection[str]) -> str | None:
+    """Returns the place of a name within the object that has the given known members; None if it has no such place."""
+    meant = _named(name, PLACES)
+    owner = PLACES.get(meant or "")
+    if owner is None:
         return None
-    owner = PLACES[meant]
-    root, _, inner = owner.partition(".")
-    if field and root == "action" and field.partition(".")[0] in {"action", "errorAction", "hooks"}:
-        inner = "" if field.endswith(f".{inner}") else inner
-        return None if not inner and meant == name else ".".join(filter(None, (inner, meant)))
-    return f"{owner}.{meant}"
+    if field in {"action", "errorAction"} or field.startswith("hooks."):
+        owner = owner.removeprefix("action.")
+    return f"{owner}.{meant}" if re.split(r"[.\[]", owner, maxsplit=1)[0] in known else None
 
 
 def _bare(name: str) -> str:
-    return _MARKS.sub("", name.lower())
+    """Returns the beginning of a name in lower case, without punctuation."""
+    return _MARKS.sub("", name[: 2 * LONGEST_SHOWN].lower())

@@ -11,11 +11,13 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from sweephand.domain.instants import EPOCH
 from sweephand.domain.members import near_names
 from sweephand.domain.members.near_names import quoted
 from sweephand.errors import MOST_SHOWN, InvalidRequest, Mistakes
+from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS
-from sweephand.schedules.rule import MOST, limited
+from sweephand.schedules.rule import MOST, Undecided, limited
 from sweephand.schedules.timing import TIMING_MEMBERS, parse
 from sweephand.schedules.zones import zone_names
 
@@ -28,6 +30,9 @@ _QUARTZ = 6
 """The number of fields in Quartz and Spring, whose first field is for seconds."""
 _EXAMPLES = {"action": 'such as {"type": "http", "url": "https://example.org/"}'}
 _MOST_SCHEDULES = 40
+LONGEST_TRIED = 1_000
+"""The most characters of a string that is tried in other notations."""
+NO_CLOCK: Mapping[str, Any] = {}
 _MOST_STEPS = 4 * MOST
 """The limit of work for all hints of an answer. Each hint costs up to a dozen parses."""
 
@@ -83,7 +88,9 @@ def collect(given: Mapping[str, Any], path: str, now: datetime, mistakes: Mistak
 
 
 def _with_hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -> InvalidRequest:
-    hint = _hint(wrong, body, now, change=change)
+    hint = None
+    with suppress(Undecided):  # the hints before it have spent all
+        hint = _hint(wrong, body, now, change=change)
     reason = wrong.reason
     if _member(wrong.field or "") in TIMING_MEMBERS:  # these contain no secrets
         reason = near_names.with_value(reason, _value(body, wrong.field or ""))
@@ -110,7 +117,7 @@ def _hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -
         return 'write a later instant, or "policies": {"onPastStart": "run_now"} to run it at once'
     if wrong.code == "NEVER_FIRES" or not isinstance(value, str):
         return None
-    taken = taken_by(name, value, now)
+    taken = taken_by(name, value, now, _clock(body, field))
     return None if taken is None or f"`{taken[0]}`" in wrong.reason else f'write "{taken[0]}": {quoted(taken[1])}'
 
 
@@ -136,11 +143,30 @@ def _value(body: object, field: str) -> object:
     return there
 
 
-def taken_by(notation: str, text: str, now: datetime) -> tuple[str, str] | None:
-    """Returns the notation that would accept a string, and the string in the accepted form; None if none would."""
+def _clock(body: object, field: str) -> dict[str, Any]:
+    """Returns the members next to a notation that decide about its wall times, if they are valid."""
+    owner = _value(body, field.rpartition(".")[0]) if "." in field else body
+    given = owner if isinstance(owner, Mapping) else {}
+    clock = {name: given[name] for name in ("timezone", "dstGap", "dstOverlap") if given.get(name) is not None}
+    with suppress(InvalidRequest):
+        parse({"at": "2027-01-01T00:00:00", **clock}, now=EPOCH)
+        return clock
+    return {}
+
+
+def taken_by(notation: str, text: str, now: datetime, clock: Mapping[str, Any] = NO_CLOCK) -> tuple[str, str] | None:
+    """Returns the notation that would accept a string, and the string in the accepted form; None if none would.
+
+    clock: the valid members next to it that decide about wall times.
+    """
+    if len(text) > LONGEST_TRIED:
+        return None
+    once = notations.is_one_time(notation, text)
     for name, written in _candidates(notation, text):
+        if once and name == "every":
+            continue  # a duration says when, not how often
         try:
-            parse({name: written}, now=now)
+            parse({name: written, **clock}, now=now)
         except InvalidRequest:
             continue
         return name, written

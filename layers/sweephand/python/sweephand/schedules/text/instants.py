@@ -138,7 +138,8 @@ def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Over
             raise InvalidRequest(
                 field,
                 f"the clock in {where.name} reads {wall_text(wall)} twice: at {instant_text(found[0])} and at "
-                f"{instant_text(found[-1])}; write one of these instants, or state dstOverlap",
+                f"{instant_text(found[-1])}; "
+                'write one of these instants, "dstOverlap": "first" or "dstOverlap": "second"',
                 position=0,
             )
         return found[-1] if overlap is Overlap.SECOND else found[0]
@@ -148,7 +149,7 @@ def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Over
             field,
             f"the clock in {where.name} never reads {wall_text(wall)}: it is moved forward at "
             f"{instant_text(next_valid)}, and without this change the time would be {instant_text(shifted)}; "
-            "write one of these instants, or state dstGap",
+            'write one of these instants, "dstGap": "next_valid" or "dstGap": "shift"',
             position=0,
         )
     if gap is Gap.SKIP:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
+from sweephand.schedules.rule import spend
 from sweephand.schedules.zones.localtime import names
 
 WINDOWS = """\
@@ -111,6 +113,8 @@ FIXED = {
     "HST": ("UTC-10", "Pacific/Honolulu"),
 }
 """Abbreviations that IANA data has as zones without daylight saving time: their offset, and the zone often meant."""
+_LONGEST = 60
+"""The most characters of a name for which a similar one is looked for."""
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII | re.IGNORECASE)
 _LETTERS = {
     "CET": "Europe/Berlin",
@@ -133,12 +137,12 @@ _LETTERS = {
 def suggestion(text: str) -> str | None:
     """Suggests what to write instead of an unknown zone, as the end of a sentence; None if nothing is similar."""
     bare = text.strip()
+    if len(bare) > _LONGEST:
+        return None
     found = _OFFSET.fullmatch(bare)
     if found:
         return _offset(found[1], int(found[2]), int(found[3] or 0))
-    windows = dict(line.split("=") for line in WINDOWS.splitlines())
-    lower = {name.lower(): zone for name, zone in windows.items()}
-    meant = lower.get(bare.lower()) or _LETTERS.get(bare.upper()) or _near(bare)
+    meant = _windows().get(bare.lower()) or _LETTERS.get(bare.upper()) or _near(bare)
     return f'did you mean "{meant}"?' if meant else None
 
 
@@ -156,13 +160,29 @@ def _offset(sign: str, hours: int, minutes: int) -> str | None:
 def _near(text: str) -> str | None:
     """Returns the zone whose name or city differs only in case and spaces; else the most similar name."""
     bare = re.sub(r"[\s_]+", "_", text).lower()
-    known = {name.lower(): name for name in sorted(names(), reverse=True)}
+    known, cities = _places()
     if bare in known:
         return known[bare]
-    cities = {name.lower().rpartition("/")[2]: name for name in sorted(names(), reverse=True) if "/" in name}
     if bare in cities:
         return cities[bare]
     from difflib import get_close_matches  # noqa: PLC0415 - needed only for an error
 
-    found = get_close_matches(bare[:60], list(known), 1, 0.8)
+    ends = {bare[:1], bare[-1:]}
+    alike = [name for name in known if name[0] in ends or name[-1] in ends]
+    alike = [name for name in alike if abs(len(name) - len(bare)) * 5 <= len(name) + len(bare)]
+    spend(3 * len(alike))
+    found = get_close_matches(bare, alike, 1, 0.8)
     return known[found[0]] if found else None
+
+
+@cache
+def _windows() -> dict[str, str]:
+    return {name.lower(): zone for name, zone in (line.split("=") for line in WINDOWS.splitlines())}
+
+
+@cache
+def _places() -> tuple[dict[str, str], dict[str, str]]:
+    """Returns the zones by name and by city, both in lower case."""
+    ordered = sorted(names(), reverse=True)
+    cities = {name.lower().rpartition("/")[2]: name for name in ordered if "/" in name}
+    return {name.lower(): name for name in ordered}, cities
