@@ -90,7 +90,7 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = {
     list: _list_text,
     tuple: _list_text,
 }
-"""By type, because a chain of isinstance for each value costs five times as much."""
+"""The writers by type, because a chain of isinstance for each value costs five times as much."""
 
 
 class Difference(NamedTuple):

@@ -17,7 +17,7 @@ from sweephand.domain.members.near_names import quoted
 from sweephand.errors import MOST_SHOWN, InvalidRequest, Mistakes
 from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS
-from sweephand.schedules.rule import MOST, Undecided, limited
+from sweephand.schedules.rule import MOST, Undecided, limited, spend
 from sweephand.schedules.timing import TIMING_MEMBERS, parse
 from sweephand.schedules.zones import zone_names
 
@@ -29,6 +29,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 _QUARTZ = 6
 """The number of fields in Quartz and Spring, whose first field is for seconds."""
 _EXAMPLES = {"action": 'such as {"type": "http", "url": "https://example.org/"}'}
+_COST_OF_ZONES = 1_500
 _MOST_SCHEDULES = 40
 LONGEST_TRIED = 1_000
 """The most characters of a string that is tried in other notations."""
@@ -108,6 +109,7 @@ def _hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -
     field = wrong.field or ""
     name, value = _member(field), _value(body, field)
     if field.endswith("timezone") and isinstance(value, str):
+        spend(_COST_OF_ZONES)
         return zone_names.suggestion(value)
     if name not in NOTATIONS or wrong.code == "UNKNOWN_MEMBER":
         return _EXAMPLES.get(field) if wrong.reason == "is required" else None

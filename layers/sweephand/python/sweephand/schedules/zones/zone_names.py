@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from sweephand.schedules.rule import spend
 from sweephand.schedules.zones.localtime import names
 
 WINDOWS = """\
@@ -170,7 +169,6 @@ def _near(text: str) -> str | None:
     ends = {bare[:1], bare[-1:]}
     alike = [name for name in known if name[0] in ends or name[-1] in ends]
     alike = [name for name in alike if abs(len(name) - len(bare)) * 5 <= len(name) + len(bare)]
-    spend(3 * len(alike))
     found = get_close_matches(bare, alike, 1, 0.8)
     return known[found[0]] if found else None
 
