@@ -16,7 +16,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "layers/sweephand/python"
 SECONDS = 55
-TAKES_LONG = ("tests/local_stack", "tests/sam_local", "tests/faults", "tests/bench", "tests/mutants", "tests/support")
+TAKES_LONG = (
+    "tests/local_stack",
+    "tests/sam_local",
+    "tests/faults",
+    "tests/year",
+    "tests/bench",
+    "tests/mutants",
+    "tests/support",
+)
 
 
 def main() -> int:

@@ -26,6 +26,7 @@ PARTS = {
     "unit": ["tests/unit", "tests/engine", *BY_TWO],
     "contract": ["tests/contract", *BY_TWO],
     "faults": ["tests/faults", "-n", "2"],
+    "year": ["tests/year", "-n", "2"],
     "local_stack": ["tests/local_stack"],
     "sam": ["tests/template", "-m", "sam", *BY_TWO],
 }
