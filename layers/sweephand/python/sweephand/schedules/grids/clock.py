@@ -43,7 +43,8 @@ class Clock:
             if self.minutes >> minute & 1 and (left := self.seconds >> second + 1):
                 return time + (left & -left).bit_length()
             if left := self.minutes >> minute + 1:
-                return hour * 3600 + (minute + (left & -left).bit_length()) * 60 + self.first % 60
+                first = (self.seconds & -self.seconds).bit_length() - 1
+                return hour * 3600 + (minute + (left & -left).bit_length()) * 60 + first
         if left := self.hours >> hour + 1:
             return (hour + (left & -left).bit_length()) * 3600 + self.first % 3600
         return None

@@ -191,6 +191,18 @@ class OfMonths(OfPeriods):
         years = range(FIRST_YEAR + 1, LAST_YEAR)
         return any(self.mask(year * 12 + month - 1) for year in years for month in possible)
 
+    def next(self, day: int) -> int | None:
+        """Answers from the day's own month in a few calls, because most questions end there."""
+        if self.every == 1 and FIRST_DAY <= day <= LAST_DAY:
+            on = date.fromordinal(day + EPOCH_DAY)
+            month = on.month
+            if self.months >> month & 1 and self.years >> on.year - FIRST_YEAR & 1:
+                length = month_length(on.year, 2) if month == 2 else LONGEST_MONTHS[month]
+                days = self.table[(length - 28) * 7 + (day - on.day + 4) % 7] >> on.day
+                if days:
+                    return day + (days & -days).bit_length() - 1
+        return OfPeriods.next(self, day)
+
     def period(self, day: int) -> int:
         on = date.fromordinal(day + EPOCH_DAY)
         return on.year * 12 + on.month - 1
