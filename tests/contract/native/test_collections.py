@@ -437,3 +437,33 @@ def test_a_collection_cannot_be_renamed(api):
         for method in ("PUT", "PATCH"):
             reply = api(method, "/v1/collections/default", {"name": "other"})
             assert (reply.status, reply.fields) == (422, ["name"])
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "UTC"])
+@pytest.mark.parametrize(
+    ("least_s", "timing", "refused_s"),
+    [
+        (86_400, {"cron": "0 9 * * *"}, None),
+        (604_800, {"cron": "0 9 * * 1"}, None),
+        (2_419_200, {"every": "P1M"}, None),
+        (86_400, {"cron": "0 9,17 * * *"}, "28,800"),
+        (86_400, {"cron": "0 9 * * *", "calendars": [{"name": "weekend", "roll": "next"}]}, None),
+    ],
+)
+def test_a_quota_of_a_day_is_a_day_by_the_clock_in_every_zone(api, zone, least_s, timing, refused_s):
+    api("POST", "/v1/calendars", {"name": "weekend", "weekly": [{"days": ["SAT", "SUN"]}]})
+    api("POST", "/v1/collections", {"name": "rare", "quota": {"minIntervalSeconds": least_s}})
+    schedule = {"name": "a", "timezone": zone, **timing}
+    job = {**JOB, "collection": "rare", "schedules": [schedule]}
+
+    replies = [
+        api("POST", "/v1/jobs", job),
+        api("PUT", "/v1/job-sets/s", {"jobs": [{"key": "a", **job}]}),
+        api("POST", "/v1/schedules:preview", {**schedule, "collection": "rare", "name": None}),
+    ]
+
+    if refused_s is None:
+        assert [reply.status for reply in replies] == [201, 200, 200]
+    else:
+        assert {(reply.status, reply.code) for reply in replies} == {(409, "QUOTA_EXCEEDED")}
+        assert f"two of this schedule may be {refused_s} seconds apart" in replies[0].json["detail"]

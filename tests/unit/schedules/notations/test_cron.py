@@ -271,7 +271,10 @@ def test_a_naive_instant_raises_an_error() -> None:
         ("0 */2 * * *", 7200),
         ("0 0,23 * * *", 3600),
         ("59 0 * * *", 86_400),
-        ("0 0 1 1 *", 86_400),
+        ("0 0 1 1 *", 365 * 86_400),
+        ("0 9 * * 1", 7 * 86_400),
+        ("0 9 1 * *", 28 * 86_400),
+        ("0 9 1 * 1", 86_400),
     ],
 )
 def test_the_certain_gap_without_clock_changes(text: str, gap_s: int) -> None:

@@ -165,12 +165,20 @@ class Timing:
 
         Occurrences that roll onto one day may come as close as their times of the day.
         """
+        return self._interval_s(on_clock=False)
+
+    @property
+    def clock_interval_s(self) -> int | None:
+        """Returns the same on the clock of its zone, on which each day has 24 hours; for elapsed steps, no other."""
+        return self._interval_s(on_clock=True)
+
+    def _interval_s(self, *, on_clock: bool) -> int | None:
         if self._compiled.interval is None:
             return None
-        interval_s = self._compiled.interval()
+        interval_s = self._compiled.interval(on_clock)
         if all(text[1] == "-" for text in self.calendars):
             return interval_s
-        return min(interval_s, weeks.rolled_gap_s(self._compiled.series, self.zone))
+        return min(interval_s, weeks.rolled_gap_s(self._compiled.series, self.zone, on_clock=on_clock))
 
 
 def parse(

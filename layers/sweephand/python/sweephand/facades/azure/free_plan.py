@@ -44,7 +44,7 @@ def check_jobs(ctx: Context, collection: Collection) -> None:
     rows = views.by_name(ctx.world.table, ctx.tenant, collection.name, None, plan.jobs)
     ids = [row.job_id for row in islice(rows, plan.jobs)]
     for job, schedules in views.jobs_with_schedules(ctx.world.table, ctx.tenant, ids):
-        gaps = [load_or_never(each.packed).interval_s for each in schedules]
+        gaps = [load_or_never(each.packed).clock_interval_s for each in schedules]
         if any(gap is not None and gap < plan.least_s for gap in gaps):
             raise QuotaExceeded(f"the job {job.attributes['name']} recurs more often than the plan Free allows")
         if _authenticates(job):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.instants import text
 from sweephand.domain.job import Job, Payload, ScheduleDraft
-from sweephand.domain.jobs.job_state import wanted_state
+from sweephand.domain.jobs.job_state import OFF, wanted_state
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.flow.job_parts.change_log import Step
@@ -221,7 +221,7 @@ def _asks_for_times(request: ScheduleRequest, changed: Schedule, context: Change
         return False
     if changed.packed != there.packed or (there.state is ScheduleState.BROKEN and request.draft is not None):
         return True
-    return there.state in replan.OFF and wanted_state(context.after, changed.active)[0] is ScheduleState.ACTIVE
+    return there.state in OFF and wanted_state(context.after, changed.active)[0] is ScheduleState.ACTIVE
 
 
 def _check_computable(request: ScheduleRequest, there: Schedule, timing: Timing, now: datetime) -> None:

@@ -444,16 +444,19 @@ def full(world: World, job: Job) -> QuotaExceeded:
 
 
 def check_interval(collection: Collection, tenant_usage: Usage, timing: Timing, path: str) -> None:
-    """Raises QuotaExceeded if a schedule could run more often than its collection or its provider allows."""
+    """Raises QuotaExceeded if a schedule could run more often than its collection or its provider allows.
+
+    Counts by the clock of its zone, on which a day in spring is no shorter than others.
+    """
     limits = (
         (collection.quota.min_interval_s, "this collection"),
         (tenant_usage.least_interval_s, "the provider of this tenant"),
     )
-    for least, who in limits:
-        if least is not None and timing.interval_s is not None and timing.interval_s < least:
+    for least_s, who in limits:
+        if least_s is not None and (interval_s := timing.clock_interval_s) is not None and interval_s < least_s:
             raise QuotaExceeded(
-                f"{path or 'the schedule'}: {who} allows an occurrence every {least} seconds at most "
-                f"(quota.minIntervalSeconds); this schedule has one every {timing.interval_s} seconds"
+                f"{path or 'the schedule'}: {who} allows at most one occurrence every {least_s:,} seconds "
+                f"(quota.minIntervalSeconds); two of this schedule may be {interval_s:,} seconds apart"
             )
 
 

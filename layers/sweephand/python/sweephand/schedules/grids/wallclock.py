@@ -221,14 +221,17 @@ class OnWallClock(Series):
         return wall - before if self.gap is Gap.SHIFT else start
 
 
-def certain_gap(series: OnWallClock, wall_gap_s: int, common_s: int = 0) -> int:
+def certain_gap(series: OnWallClock, wall_gap_s: int, common_s: int = 0, *, on_clock: bool = False) -> int:
     """Returns the guaranteed minimum distance in seconds between two occurrences, at least 1.
 
     wall_gap_s: the smallest distance between two wall times of the pattern. common_s: a divisor of the distance between
     any two of them (0 if wall_gap_s is one) and, if time rules apply, of their distance from midnight. A clock change
     can bring occurrences closer together by as much as the clock jumps, and a wall time that runs twice comes back
-    after that time.
+    after that time. on_clock: returns the distance on the clock, as if it never changed, unless a rule asks for both
+    copies of a wall time.
     """
+    if on_clock and (series.overlap is not Overlap.BOTH or not series.marked):
+        return wall_gap_s
     zone = series.zone
     jumps = [abs(zone.jump(piece)) for piece in range(1, len(zone.starts)) if zone.starts[piece] >= 0]
     if not jumps:

@@ -43,10 +43,12 @@ def meets(times: Iterable[Series], begin: int, end: int) -> bool:
     return False
 
 
-def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: int = FIRST_SECOND) -> list[Series]:
+def times_of_week(
+    series: Series, zone: Zone, *, any_day: bool = False, since: int = FIRST_SECOND, gaps: bool = True
+) -> list[Series]:
     """Returns the times that the clock of `zone` may read at an occurrence. any_day: as if each came on every weekday.
 
-    since: the first Unix second that matters. Earlier clock changes are ignored.
+    since: the first Unix second that matters. Earlier clock changes are ignored. gaps: whether times in a gap move.
     """
     while isinstance(series, Window | Without):
         since = max(since, series.first - _NEAR) if isinstance(series, Window) else since
@@ -55,27 +57,31 @@ def times_of_week(series: Series, zone: Zone, *, any_day: bool = False, since: i
         return []
     if isinstance(series, Once | Also):
         named = (series.second,) if isinstance(series, Once) else series.extras
-        others = times_of_week(series.series, zone, any_day=any_day, since=since) if isinstance(series, Also) else []
+        inner = series.series if isinstance(series, Also) else Never()
+        others = times_of_week(inner, zone, any_day=any_day, since=since, gaps=gaps)
         return [_cycle(DAY_S if any_day else WEEK_S, map(zone.wall, named)), *others] if named else others
     if isinstance(series, Steps):
         common = gcd(series.step_s, DAY_S if any_day else WEEK_S)
         return [Steps(anchor, common) for anchor in {(series.anchor + each) % common for each in offsets(zone, since)}]
     if isinstance(series, OnWallClock) and series.zone == zone:
         times = _of_pattern(series.pattern, any_day=any_day)
-        if series.gap is Gap.SKIP and not any_day:
+        if not gaps or (series.gap is Gap.SKIP and not any_day):
             return times
         return [*times, *_after_gaps(times, series, since, any_day=any_day)]
     return [ANY_TIME]
 
 
-def rolled_gap_s(series: Series, zone: Zone) -> int:
+def rolled_gap_s(series: Series, zone: Zone, *, on_clock: bool = False) -> int:
     """Returns the guaranteed minimum distance in seconds between two occurrences of a series that rolls, at least 1.
 
-    Rolling may bring any two of its times of the day together on one day or on neighbouring days.
+    Rolling may bring any two of its times of the day together on one day or on neighbouring days. on_clock: returns
+    the distance on the clock, as if it never changed.
     """
-    listed = _times_of_day(series, zone)
+    listed = _times_of_day(series, zone, gaps=not on_clock)
     if not listed:
         return 1
+    if on_clock:
+        return min(later - time for time, later in pairwise([*listed, listed[0] + DAY_S]))
     jumps = [abs(zone.jump(piece)) for piece in range(1, len(zone.starts)) if zone.starts[piece] >= 0]
     shortest = min(later - time for time, later in pairwise([*listed, listed[0] + DAY_S]))
     if shortest <= max(jumps, default=0):  # also where one of them lies in a gap, whose end is listed too
@@ -87,10 +93,13 @@ def rolled_gap_s(series: Series, zone: Zone) -> int:
     return nearest if once else min(nearest, *jumps, nearest)
 
 
-def _times_of_day(series: Series, zone: Zone) -> list[int]:
-    """Returns the times that the clock may read at an occurrence, from midnight; none if there are too many."""
+def _times_of_day(series: Series, zone: Zone, *, gaps: bool) -> list[int]:
+    """Returns the times that the clock may read at an occurrence, from midnight; none if there are too many.
+
+    gaps: whether times in a gap of the clock move.
+    """
     found: set[int] = set()
-    for each in times_of_week(series, zone, any_day=True):
+    for each in times_of_week(series, zone, any_day=True, gaps=gaps):
         listed = list(islice(each.seconds(_A_MONDAY - 1, _A_MONDAY + DAY_S - 1), _MOST_LISTED + 1))
         if len(listed) > _MOST_LISTED:
             return []

@@ -85,12 +85,14 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     parsed = parse(facts)
     clock, overflow = parsed.clock, rules.month_overflow
     pattern, fields = OnDays(parsed.days, clock), parsed.days.fields
-    gap_s = clock.shortest_gap_s if fields else pattern.shortest_gap_s
     if fields and overflow is not None and overflow in _MOVING:
         pattern = cron_days.overflowing(pattern, parsed.days, fields, overflow)
-        gap_s = pattern.shortest_gap_s
     series = at_hours(pattern, clock.hours, rules, stepped=parsed.stepped_hours)
-    return Compiled(series, partial(_summary, parsed, rules), lambda: certain_gap(series, gap_s(), clock.common_s()))
+
+    def interval(on_clock: bool) -> int:
+        return certain_gap(series, pattern.shortest_gap_s(), clock.common_s(), on_clock=on_clock)
+
+    return Compiled(series, partial(_summary, parsed, rules), interval)
 
 
 def _summary(parsed: Parsed, rules: Rules) -> str:

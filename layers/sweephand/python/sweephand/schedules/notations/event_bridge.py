@@ -101,7 +101,9 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     return Compiled(
         series,
         summary=partial(_summary, parsed, rules.zone.name),
-        interval=lambda: certain_gap(series, pattern.shortest_gap_s(), parsed.clock.common_s()),
+        interval=lambda on_clock: certain_gap(
+            series, pattern.shortest_gap_s(), parsed.clock.common_s(), on_clock=on_clock
+        ),
     )
 
 

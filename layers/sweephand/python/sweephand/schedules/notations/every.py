@@ -166,16 +166,18 @@ def _compile(facts: Facts, rules: Rules) -> Compiled:
     if align is Align.CLOCK and _DAY_S % step_s == 0:
         series = on_the_clock(step_s, rules.zone)
         summary = partial("{} by the clock, {}".format, _words(step_s), rules.zone.name)
-        return Compiled(series, summary, interval=partial(certain_gap, series, step_s))
+        return Compiled(series, summary, interval=lambda on_clock: certain_gap(series, step_s, on_clock=on_clock))
     if align in (Align.CLOCK, Align.EPOCH):
-        return Compiled(Steps(0, step_s), partial("{} since 1970, UTC".format, _words(step_s)), interval=lambda: step_s)
+        return Compiled(
+            Steps(0, step_s), partial("{} since 1970, UTC".format, _words(step_s)), interval=lambda _: step_s
+        )
     anchor = int(facts["anchor"])
     late = ", counted from each actual start" if align is Align.ACTUAL_START else ""
     return Compiled(
         Steps(anchor, step_s),
         lambda: f"{_words(step_s)} from {instant_text(anchor)}{late}",
         earliest=int(facts.get("earliest", anchor)),
-        interval=lambda: step_s,
+        interval=lambda _: step_s,
         actual_start_interval_s=step_s if align is Align.ACTUAL_START else None,
     )
 
@@ -208,7 +210,8 @@ def _compile_months(step: int, align: Align, facts: Facts, rules: Rules) -> Comp
         series,
         summary,
         earliest=int(facts.get("earliest", 0)),
-        interval=partial(certain_gap, series, (step * 28 - 1) * _DAY_S),  # a day for a second change on the way
+        # Elapsed: a day for a second change on the way.
+        interval=lambda on_clock: certain_gap(series, (step * 28 - (not on_clock)) * _DAY_S, on_clock=on_clock),
     )
 
 

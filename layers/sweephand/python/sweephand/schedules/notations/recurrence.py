@@ -101,10 +101,15 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     words = partial(_summary, spec, rules)
     if spec.unit in _SLOT_S and not spec.scheduled:
         step_s = spec.interval * _SLOT_S[spec.unit]
-        return Compiled(Steps(spec.anchor, step_s), words, earliest=earliest, interval=lambda: step_s)
+        return Compiled(Steps(spec.anchor, step_s), words, earliest=earliest, interval=lambda _: step_s)
     pattern = _pattern(spec, rules)
     series = _on_wall_clock(spec, pattern, rules)
-    return Compiled(series, words, earliest=earliest, interval=lambda: certain_gap(series, pattern.shortest_gap_s()))
+    return Compiled(
+        series,
+        words,
+        earliest=earliest,
+        interval=lambda on_clock: certain_gap(series, pattern.shortest_gap_s(), on_clock=on_clock),
+    )
 
 
 def _fixes_hour(spec: Spec) -> bool:

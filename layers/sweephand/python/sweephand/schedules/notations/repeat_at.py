@@ -47,5 +47,5 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     return Compiled(
         series,
         summary=lambda: english.in_zone(rules.zone.name, english.clock_times(clock)),
-        interval=lambda: certain_gap(series, DAY_S, clock.first),
+        interval=lambda on_clock: certain_gap(series, DAY_S, clock.first, on_clock=on_clock),
     )

@@ -208,8 +208,8 @@ def _on_clock(made: Pattern, rules: Rules, start: int) -> OnWallClock:
     return OnWallClock(made.series, rules.zone, rules.gap or Gap.SHIFT, rules.overlap or Overlap.FIRST, since=start)
 
 
-def _interval(base: OnWallClock | Never, series: Series) -> int:
-    shortest = LAST_SECOND if isinstance(base, Never) else certain_gap(base, gap_s(base.pattern))
+def _interval(base: OnWallClock | Never, series: Series, on_clock: bool) -> int:
+    shortest = LAST_SECOND if isinstance(base, Never) else certain_gap(base, gap_s(base.pattern), on_clock=on_clock)
     while isinstance(series, Without):
         series = series.series
     if not isinstance(series, Also):

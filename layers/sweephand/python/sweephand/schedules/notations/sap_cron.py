@@ -144,7 +144,7 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
     return Compiled(
         series,
         summary=partial(_summary, facts, rules.zone.name),
-        interval=lambda: certain_gap(series, pattern.shortest_gap_s(), common_s),
+        interval=lambda on_clock: certain_gap(series, pattern.shortest_gap_s(), common_s, on_clock=on_clock),
     )
 
 

@@ -62,12 +62,12 @@ class Compiled:
     """A series and what is known about it. earliest: the first Unix second that counts.
 
     summary: makes the sentence when it is needed. interval: computes the guaranteed minimum gap between two
-    occurrences, in seconds, when it is needed; None for a single instant.
+    occurrences, in seconds, when it is needed: elapsed, or with True on the clock of the zone; None for one instant.
     """
 
     series: Series
     summary: Callable[[], str]
-    interval: Callable[[], int] | None = None
+    interval: Callable[[bool], int] | None = None
     recurring: bool = True
     earliest: int = FIRST_SECOND
     actual_start_interval_s: int | None = None
