@@ -30,7 +30,7 @@ from sweephand.schedules.zones.localtime import to_instant, to_second
 from sweephand.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from datetime import datetime
 
 
@@ -86,18 +86,6 @@ class limited:  # noqa: N801 - used as a function
 
     def __exit__(self, *raised: object) -> None:
         _purse.left = self.before if self.before < 0 else self.before - (self.begun - _purse.left)
-
-
-def _limited(question: Callable[[int], int | None], second: int) -> int | None:
-    """Answers a question under the limit of one, in fewer calls than `limited` if no other one is under way."""
-    if _purse.left >= 0:
-        with limited():
-            return question(second)
-    _purse.left = MOST
-    try:
-        return question(second)
-    finally:
-        _purse.left = -1
 
 
 def limited_for(schedules: int) -> limited:
@@ -179,11 +167,21 @@ class Series:
             upcoming = self.after(upcoming)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        found = _limited(self.after, to_second(instant))
+        second, purse = to_second(instant), _purse
+        if purse.left >= 0:
+            with limited():
+                found = self.after(second)
+        else:  # the same in fewer calls, because each sweep asks this
+            purse.left = MOST
+            try:
+                found = self.after(second)
+            finally:
+                purse.left = -1
         return None if found is None else to_instant(found)
 
     def last_until(self, instant: datetime) -> datetime | None:
-        found = _limited(self.until, to_second(instant))
+        with limited():
+            found = self.until(to_second(instant))
         return None if found is None else to_instant(found)
 
 
@@ -292,7 +290,7 @@ class Window(Over):
     last: int
 
     def after(self, second: int) -> int | None:
-        found = self.series.after(max(second, self.first - 1))
+        found = self.series.after(second if second >= self.first else self.first - 1)
         return None if found is None or found > self.last else found
 
     def until(self, second: int) -> int | None:

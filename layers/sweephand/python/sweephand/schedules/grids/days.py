@@ -192,16 +192,25 @@ class OfMonths(OfPeriods):
         return any(self.mask(year * 12 + month - 1) for year in years for month in possible)
 
     def next(self, day: int) -> int | None:
-        """Answers from the day's own month in a few calls, because most questions end there."""
-        if self.every == 1 and FIRST_DAY <= day <= LAST_DAY:
-            on = date.fromordinal(day + EPOCH_DAY)
-            month = on.month
-            if self.months >> month & 1 and self.years >> on.year - FIRST_YEAR & 1:
-                length = month_length(on.year, 2) if month == 2 else LONGEST_MONTHS[month]
-                days = self.table[(length - 28) * 7 + (day - on.day + 4) % 7] >> on.day
+        """Does what the general search does, in one function, because each sweep asks this."""
+        if day > LAST_DAY:
+            return None
+        day = max(day, FIRST_DAY)
+        on = date.fromordinal(day + EPOCH_DAY)
+        period, passed, eve = on.year * 12 + on.month - 1, on.day, day - on.day
+        while True:
+            year, month = divmod(period, 12)
+            chosen = self.months >> month + 1 & 1 and self.years >> year - FIRST_YEAR & 1
+            if chosen and not (period - self.anchor) % self.every:
+                length = month_length(year, 2) if month == 1 else LONGEST_MONTHS[month + 1]
+                days = self.table[(length - 28) * 7 + (eve + 4) % 7] >> passed
                 if days:
-                    return day + (days & -days).bit_length() - 1
-        return OfPeriods.next(self, day)
+                    found = eve + passed + (days & -days).bit_length() - 1
+                    return found if found <= LAST_DAY else None
+            later = self.neighbour(period, 1)
+            if later is None:
+                return None
+            period, passed, eve = later, 0, self.eve(later)
 
     def period(self, day: int) -> int:
         on = date.fromordinal(day + EPOCH_DAY)
