@@ -16,10 +16,12 @@ from sweephand.domain.job import ActionSpec, Pause
 from sweephand.domain.occurrences.generations import Generation
 from sweephand.domain.run import CLAIMABLE, REACTIONS, TERMINAL, Kind, LostCall, Reason, State
 from sweephand.domain.runs.admission import (
+    FOLLOWS,
     MAX_AGE,
     MAX_LOST_LAST,
     Acknowledge,
     Claim,
+    Defer,
     Drop,
     Effects,
     End,
@@ -93,6 +95,17 @@ def test_a_plan_that_is_no_longer_listed_is_judged_by_its_own_row() -> None:
     assert gate(schedule=long_after, left=left(NOW)) == Claim(1)
     assert isinstance(gate(schedule=long_after, left=left(NOW - SECOND)), Drop)
     assert isinstance(gate(schedule=long_after, left=None), Drop)
+
+
+@pytest.mark.parametrize(("after_s", "deferred"), [(6, False), (7, True)])
+def test_an_occurrence_after_an_open_change_waits_until_its_schedule_follows(after_s: int, deferred: bool) -> None:
+    asked = NOW.replace(microsecond=0) - after_s * SECOND
+    changing = job(open_change=7, modified_at=asked)
+    unchanged, followed = (schedule(modified_at=asked - n * HOUR) for n in (1, 0))
+
+    assert gate(job=changing, schedule=unchanged) == (Defer(NOW + FOLLOWS) if deferred else Claim(1))
+    assert gate(job=changing, schedule=followed) == Claim(1)
+    assert gate(job=job(modified_at=asked), schedule=unchanged) == Claim(1)
 
 
 def test_a_message_of_a_newer_generation_runs() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from sweephand.domain.instants import from_s
+from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences import series
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.records import dataclass
@@ -18,6 +18,13 @@ from sweephand.schedules.rule import between
 from sweephand.schedules.timing import Timing, load_or_never
 
 SECOND = timedelta(seconds=1)
+TAKES_EFFECT_AFTER = timedelta(seconds=5)
+"""How long messages of the old plan may still be on their way to a claim after the change was requested."""
+
+
+def takes_effect(asked_at: datetime) -> datetime:
+    """Returns E of a change, in whole seconds, at least five seconds after its request."""
+    return from_s(epoch_s(asked_at + TAKES_EFFECT_AFTER) + 1)
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from sweephand.domain.occurrences.generations import Generation
 
 with lazy():
-    from sweephand.domain.occurrences import misfire, off_times, suspension
+    from sweephand.domain.occurrences import generations, misfire, off_times, suspension
     from sweephand.domain.runs import retry
     from sweephand.schedules import timing
 
 MAX_AGE = timedelta(days=4)
 """A run whose message is this late ends without a call. Queues keep messages for 14 days."""
+FOLLOWS = timedelta(seconds=20)
+"""When an occurrence is looked at again whose schedule has still to follow a change of its job."""
 MAX_LOST = 1
 """How many executors may be lost in an attempt before it counts as failed, if another attempt may follow."""
 MAX_LOST_LAST = 7
@@ -117,6 +119,13 @@ class Later:
 
 
 @dataclass(frozen=True)
+class Defer:
+    """Send the message again for `at`, then acknowledge it: the schedule has still to follow a change of its job."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Acknowledge:
     """Acknowledge, because another message will come."""
 
@@ -140,6 +149,7 @@ Admission = (
     | FailAttempt
     | Effects
     | Later
+    | Defer
     | Acknowledge
     | SendPointer
 )
@@ -220,6 +230,8 @@ def _without_row(pointer: Pointer, context: RunContext, now: datetime, sent_at: 
         return Drop("its schedule is gone")
     if pointer.instant > now:
         return Later(pointer.instant)
+    if _has_to_follow(pointer, context.job, context.schedule):
+        return Defer(now + FOLLOWS)
     if context.line is not None:
         return Drop("a range of the ledger includes it")
     return (
@@ -230,6 +242,13 @@ def _without_row(pointer: Pointer, context: RunContext, now: datetime, sent_at: 
         or (Hold(context.away) if context.away is not None else None)
         or Claim(1, contested=contested(context.job, context.schedule))
     )
+
+
+def _has_to_follow(pointer: Pointer, job: Job, schedule: Schedule) -> bool:
+    """Returns True if an open change of the job will decide about the instant: its schedule may have another plan."""
+    if job.open_change is None or schedule.modified_at >= job.modified_at:
+        return False
+    return pointer.instant > generations.takes_effect(job.modified_at)
 
 
 def _superseded(pointer: Pointer, schedule: Schedule, left: Generation | None) -> Drop | None:

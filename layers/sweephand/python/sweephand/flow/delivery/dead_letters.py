@@ -143,7 +143,7 @@ def _ending(admitted: Admission, run: Run | None) -> End | None:
 
 def _left_open(world: World, admitted: Admission, context: RunContext) -> Verdict:
     match admitted:
-        case admission.Later(at):
+        case admission.Later(at) | admission.Defer(at):
             return later(world, at)
         case admission.Effects():
             assert context.run is not None

@@ -13,6 +13,7 @@ from sweephand.domain.collection import Collection, CollectionState, Events, Usa
 from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload, by_owner
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.occurrences.generations import takes_effect
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import QuotaExceeded, Unavailable
@@ -225,7 +226,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     first = len(carried.held) + len(carried.missed)
     many = len(carried.ops) + len(calendar_ops) + len(member_ops) + 2 * first > IN_JOBS_TRANSACTION
     if first and not many:
-        steps.release(world, carried)
+        steps.release(world, carried, effect)
         raise Moved
     if many:
         after = replace(after, open_change=after.revision)
@@ -248,24 +249,22 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         history.put_op(world.table, new),
         *_once_ops(world, planned, wanted.once, carried.schedules),
     ]
-    replan.in_time(world, effect.at)
+    replan.in_time(world, takes_effect(after.modified_at) if many else effect.at)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
         _explain(world, new, done, usage, wanted)
     send_ahead(world, before, after)
-    if many:
-        changed = large_changes.followed(world, after)
-    else:
-        if carried.gone:
-            clean_up_rows.note_delay(world, clean_up_rows.Place.of(after), began_at, carried.gone[0].id)
-            _check_for_end(world, after)
-        if collection.state is CollectionState.ENABLED:
-            replan.send_ahead(world, carried.ahead)
-        changed = creation.completed(world, Planned(after, lookup.by_creation(carried.schedules)), planned.schedules)
+    if not many and collection.state is CollectionState.ENABLED:
+        replan.send_ahead(world, carried.ahead)
     if collection.events is Events.ALL:
         assert new.before is not None
         events.job_changed(world, new.before, new.after, schedules_too=bool(new.schedules))
-    return changed
+    if many:
+        return large_changes.followed(world, after)
+    if carried.gone:
+        clean_up_rows.note_delay(world, clean_up_rows.Place.of(after), began_at, carried.gone[0].id)
+        _check_for_end(world, after)
+    return creation.completed(world, Planned(after, lookup.by_creation(carried.schedules)), planned.schedules)
 
 
 def _steps(

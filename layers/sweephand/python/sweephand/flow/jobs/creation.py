@@ -137,18 +137,16 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         job = replace(job, open_change=job.revision)
         schedule_ops = large_changes.start_ops(world, job, todo, None)
     done = world.table.transact([world.table.put_op("job", jobs.job_item(job), jobs.ABSENT), *schedule_ops, *ops])
+    planned = Planned(job, tuple(schedules))
     if isinstance(done, Cancelled):
         planned = _not_created(world, job, done, once, tenant_usage, in_set)
-    elif job.open_change is not None:
-        planned = followed(world, job)
-    else:
-        if collection.state is CollectionState.ENABLED:
-            replan.send_ahead(world, schedules)
-        planned = Planned(job, tuple(schedules))
-    planned = completed(world, planned)
+    elif job.open_change is None and collection.state is CollectionState.ENABLED:
+        replan.send_ahead(world, schedules)
     if planned.job.revision == 1 and collection.events is Events.ALL:
         events.job_created(world, planned.job)
-    return planned
+    if planned.job.open_change is not None:
+        planned = followed(world, planned.job)
+    return completed(world, planned)
 
 
 def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -> Planned:
@@ -200,9 +198,8 @@ def _not_created(
     tenant = job.tenant
     if once is not None and "once" in refused.refused:
         return find(world, tenant, earlier_answer(refused.refused["once"], once))
-    there = jobs.read_job(world.table, tenant, job.id)
-    if there is not None:
-        return followed(world, there) if there.open_change is not None else find(world, tenant, job.id)
+    if jobs.read_job(world.table, tenant, job.id) is not None:
+        return find(world, tenant, job.id)
     if in_set is not None:
         membership.check(refused, in_set.job_set, in_set.key)
     explain(world, job, refused, tenant_usage)

@@ -4,6 +4,9 @@ The job's transaction is the commit. It writes the steps, in parts, and a wake r
 that made the change carries the parts out at once; if it dies, the wake row makes the executor do so. Each part is
 deleted by the transaction that carries it out, so it happens once. The next change of the job waits for all parts.
 (Decision 0017.)
+
+However late a part is carried out, it plans from the request. Until then, the old plan goes on, but the gate defers its
+occurrences after E, so that none runs that the new plan does not have. (Decision 0172.)
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from typing import Any
 
 from sweephand.domain.collection import Events
 from sweephand.domain.job import Job
-from sweephand.domain.message import Pointer
+from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import WAKE, Waits
-from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
+from sweephand.domain.schedule import Lane
+from sweephand.errors import Unavailable
+from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.job_parts import clean_up_rows, expiry
 from sweephand.flow.job_parts.change_log import Step
 from sweephand.flow.jobs import completion, steps
@@ -25,6 +30,7 @@ from sweephand.flow.jobs.steps import CALLERS
 from sweephand.flow.series import replan
 from sweephand.flow.series.replan import Effect
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.dynamo.expressions import assign
@@ -36,6 +42,10 @@ WRITES_IN_PART = 90
 """A transaction takes at most 100 writes; the rest is for the job, the part and a clean-up row."""
 WRITES_OF = {"add": 2, "change": 3, "delete": 1}
 """The most writes of a step: the row, its payload, and a line for the occurrences left out while it was off."""
+FOLLOWED_WITHIN_S = 3.0
+LONGEST_WAIT_S = 0.5
+FOLLOWS_S = 10
+FOLLOWS = "the change is stored, but not all of its schedules follow it yet; they will within minutes"
 
 
 def start_ops(world: World, job: Job, wanted: Sequence[Step], resumed_at: datetime | None) -> list[Op]:
@@ -109,24 +119,23 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
     The condition prevents a repetition of what another executor has done, and the return of a deleted job.
     """
     began_at = world.clock.now()
-    effect = Effect(began_at, job.modified_at, part.resumed_at)
+    effect = Effect(job.modified_at, job.modified_at, part.resumed_at)
     carried = steps.carry_out(world, _steps(world, job, part), job, effect)
     if carried.held or carried.missed:
-        steps.release(world, carried)
+        steps.release(world, carried, effect)
         raise Moved
     same = assign(JobItem.open_change, job.revision)
     ops = [
         world.table.update_op("job", keys.job(job.tenant, job.id), keys.JOB, [same], jobs.open_change_is(job.revision)),
         change_parts.done_op(world.table, job, part),
         *carried.ops,
-        *clean_up_ops(world, job, carried, began_at),
+        *clean_up_ops(world, job, carried, min(began_at, effect.at)),
     ]
     terms = world.terms.of(job.tenant, job.collection)
     replan.send_owed(world, carried.plans, lines_too=terms.events is Events.ALL)
-    replan.in_time(world, effect.at)
     done = world.table.transact(ops)
     if not isinstance(done, Cancelled):
-        if carried.gone:
+        if carried.gone and world.clock.now() < effect.at:
             clean_up_rows.note_delay(world, clean_up_rows.Place.of(job), began_at, carried.gone[0].id)
         if terms.enabled:
             replan.send_ahead(world, carried.ahead)
@@ -161,7 +170,21 @@ def _steps(world: World, job: Job, part: Part) -> list[Step]:
 
 
 def followed(world: World, job: Job) -> Planned:
-    """Finishes the change now if possible; otherwise it is finished within minutes. Returns the job as it is then."""
-    with tolerated(world, "schedules will follow their job later", job=job.id):
-        finish(world, job)
-    return find(world, job.tenant, job.id)
+    """Finishes the change now, and returns the job as it is then.
+
+    Raises Unavailable if that takes too long. The change stands, and its parts follow within minutes.
+    """
+    until = world.clock.monotonic() + FOLLOWED_WITHIN_S
+    while True:
+        try:
+            finish(world, job)
+            return find(world, job.tenant, job.id)
+        except Unavailable as unavailable:
+            if world.clock.monotonic() > until:
+                world.journal.warning("schedules will follow their job later", job=job.id, reason=unavailable.reason)
+                break
+        world.clock.sleep(world.chance.uniform(0.1, LONGEST_WAIT_S))
+    now = world.clock.now()
+    pointer = Pointer(job.tenant, job.id, None, str(job.revision), now, subject=Subject.CHANGE)
+    world.queue.send([Delivery(pointer, now, Lane.FAST)])
+    raise Unavailable(FOLLOWS, retry_after_s=FOLLOWS_S)

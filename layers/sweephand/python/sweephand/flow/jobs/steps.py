@@ -107,12 +107,12 @@ def with_schedule_ids(job: Job, schedules: Sequence[Schedule]) -> Job:
     return replace(job, schedule_ids=ids, many_schedules=many, schedule_count=len(schedules))
 
 
-def release(world: World, carried: Carried) -> None:
+def release(world: World, carried: Carried, effect: Effect) -> None:
     """Releases held schedules and splits off missed occurrences; then the steps must start again on the new rows."""
     if carried.held:
-        holding.release_all(world, carried.held)
+        holding.release_all(world, carried.held, effect.now)
     if carried.missed:
-        catch_up.split_all(world, carried.missed)
+        catch_up.split_all(world, carried.missed, effect.now)
 
 
 def _change(
@@ -130,7 +130,7 @@ def _change(
         carried.held.append(there)
         carried.schedules.append(changed)
         return
-    if replanned and replan.has_missed(there, world.clock.now()):
+    if replanned and replan.has_missed(there, effect.now):
         carried.missed.append(there)
         carried.schedules.append(changed)
         return

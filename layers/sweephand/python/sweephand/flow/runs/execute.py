@@ -103,12 +103,12 @@ def _place(here: Lane, home: Lane, admitted: Admission) -> Lane:
     match admitted:
         case admission.Claim() | admission.TakeOver():
             return here if here is Lane.SLOW and home is Lane.FAST else home
-        case admission.Drop() | admission.Acknowledge() | admission.Later():
+        case admission.Drop() | admission.Acknowledge() | admission.Later() | admission.Defer():
             return here
     return here.executors
 
 
-def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
+def _attempt(  # noqa: C901, PLR0911, PLR0912 - one line for each answer of the gate
     world: World,
     lane: Lane,
     owner: str,
@@ -126,6 +126,9 @@ def _attempt(  # noqa: C901, PLR0911 - one line for each answer of the gate
             return DONE
         case admission.Later(at):
             return later(world, at)
+        case admission.Defer(at):
+            world.queue.send_one(Delivery(pointer, at, lane))
+            return DONE
         case admission.SendPointer():
             assert context.run is not None
             _publish_retry(world, pointer, context)

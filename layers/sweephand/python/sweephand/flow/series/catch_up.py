@@ -165,9 +165,8 @@ def _as_read(row: WaitingRow) -> Condition:
     return every(ScheduleItem.next_run_at == epoch_s(row.next_run_at), ScheduleItem.generation == row.generation)
 
 
-def split_all(world: World, schedules: Sequence[Schedule]) -> None:
-    """Splits missed occurrences off these schedules before a change, by the old policy, as the next sweep would."""
-    now = world.clock.now()
+def split_all(world: World, schedules: Sequence[Schedule], now: datetime) -> None:
+    """Splits missed occurrences off these schedules before a change, by the old policy, as a sweep at `now` would."""
     for schedule in schedules:
         row = WaitingRow.of(schedule, jobs.sweep_text(schedule))
         split(world, row, jobs.sweep_of(schedule), now)

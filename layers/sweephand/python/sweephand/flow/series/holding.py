@@ -158,12 +158,12 @@ def release(world: World, row: WaitingRow, until: datetime, *, enabled: bool = T
     return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
 
 
-def release_all(world: World, held: Sequence[Schedule]) -> None:
-    """Releases schedules before a change, as if they were enabled now. If still disabled, they are held again later.
+def release_all(world: World, held: Sequence[Schedule], now: datetime) -> None:
+    """Releases schedules before a change, as if they were enabled at `now`. If still disabled, they are held again.
 
     Sends nothing, because the change plans again what `onEnable` allows to run late.
     """
-    until = world.clock.now().replace(microsecond=0)
+    until = now.replace(microsecond=0)
     for schedule in held:
         release(world, row_of(schedule), until, enabled=False)
 

@@ -34,8 +34,6 @@ from sweephand.schedules.timing import Timing, load, load_or_never, with_count
 with lazy():
     from sweephand.domain.occurrences import misfire, off_times
 
-TAKES_EFFECT_AFTER = timedelta(seconds=5)
-"""How long messages of the old plan may still be on their way to a claim after the change was requested."""
 COMMIT_MARGIN = timedelta(seconds=2)
 MOST_POINTERS = 100
 """Occurrences of a new plan that are sent at once: more than a minute's worth. The sweep sends the rest."""
@@ -60,8 +58,8 @@ class Plan:
 class Effect:
     """The time at which a change takes effect.
 
-    now: when its write is prepared. asked_at: when it was requested; the schedules of a large change are written
-    later. resumed_at: the last instant that a pause covers, if it ends at its set end.
+    now: when its write is prepared; for the parts of a large change, when it was requested. asked_at: when it was
+    requested. resumed_at: the last instant that a pause covers, if it ends at its set end.
     """
 
     now: datetime
@@ -70,8 +68,8 @@ class Effect:
 
     @property
     def at(self) -> datetime:
-        """Returns E, in whole seconds, at least five seconds ahead."""
-        return from_s(epoch_s(self.now + TAKES_EFFECT_AFTER) + 1)
+        """Returns E: the old plan's messages up to it may still be on their way to a claim."""
+        return generations.takes_effect(self.now)
 
     def seam_of(self, schedule: Schedule) -> Seam:
         """Returns where the old plan ends and the new one begins.
