@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import OFF
+from sweephand.domain.occurrences import generations, off_times
 from sweephand.domain.occurrences.suspension import runs_when_enabled
 from sweephand.domain.run import Reason, Run
 from sweephand.domain.runs.run_action import policies_of
-from sweephand.domain.schedule import LIVE, Schedule
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing
@@ -38,9 +39,10 @@ class SwitchedOff:
         return by_rule(timing, max(after, self.since), last)
 
 
-def times_off(job: Job, schedule: Schedule, now: datetime) -> list[SwitchedOff]:
+def times_off(job: Job, schedule: Schedule) -> list[SwitchedOff]:
     """Returns the times for which the generation in force is off, as a response shows it.
 
+    An occurrence that was sent before the schedule was held, and has not begun, is skipped too.
     A schedule that was created inactive leaves nothing out: its first plan has not begun.
     """
     off: list[SwitchedOff] = []
@@ -50,11 +52,23 @@ def times_off(job: Job, schedule: Schedule, now: datetime) -> list[SwitchedOff]:
     if waits_until_enabled(job, schedule):
         return off
     if schedule.held_from is not None and schedule.state in LIVE:
-        # An occurrence that was sent before the schedule was held is skipped at its instant.
-        off.append(SwitchedOff(Reason.DISABLED, min(schedule.held_from, now) - SECOND))
+        last = schedule.last_planned_at if schedule.state is ScheduleState.ENDING else None
+        off.append(SwitchedOff(Reason.DISABLED, generations.began(schedule), None if last is None else last + SECOND))
     elif schedule.held_from is not None and schedule.resumes_at is not None:
         off.append(SwitchedOff(Reason.DISABLED, schedule.resumes_at - SECOND))
     return off
+
+
+def reason_of_pending(job: Job, schedule: Schedule, instant: datetime, generation: int) -> Reason | None:
+    """Returns why an occurrence of an earlier plan that has no row is skipped as things stand; None if it runs.
+
+    It is skipped while the schedule is off, and if it fell due in a time when it was off.
+    """
+    if schedule.state in OFF:
+        return OFF[schedule.state]
+    if schedule.held_from is not None and not waits_until_enabled(job, schedule):
+        return Reason.DISABLED
+    return off_times.reason_at(schedule.off_times, instant, generation)
 
 
 def waits_until_enabled(job: Job, schedule: Schedule) -> bool:

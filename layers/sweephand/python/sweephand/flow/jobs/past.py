@@ -44,10 +44,18 @@ def timing_of(world: World, schedule: Schedule, row: Run) -> Timing | None:
     return timing if timing.readable else None
 
 
+def plans_since(world: World, schedule: Schedule, instant: datetime) -> list[Generation]:
+    """Returns the ended plans that cover instants after `instant`, newest first, at most MOST_PLANS.
+
+    None is kept for a time in which the schedule was off.
+    """
+    return list(islice(generations.left_since(world.table, schedule, instant), MOST_PLANS))
+
+
 def plan_at(world: World, schedule: Schedule, instant: datetime) -> Generation | None:
     """Returns the ended plan that covered an instant; None if it is not known, or if the schedule was off then."""
-    found = generations.left_since(world.table, schedule, instant - BEFORE_IT)
-    return next((each for each in islice(found, MOST_PLANS) if each.has(instant) or each.first == instant), None)
+    found = plans_since(world, schedule, instant - BEFORE_IT)
+    return next((each for each in found if each.has(instant) or each.first == instant), None)
 
 
 @dataclass(frozen=True)

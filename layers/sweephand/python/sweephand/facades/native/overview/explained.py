@@ -155,11 +155,10 @@ def _off_text(off: Switch) -> str:
 
 def _without_row(asked: _Asked) -> _Answered:
     if asked.instant in asked.schedule.still_due:
-        due = Reason("PLANNED_BEFORE", f"{_BEFORE.text}, which was too late to stop it")
-        return _Answered(replace(asked.by_rule, occurs=True, reasons=(due,), moved_by=None), State.SCHEDULED)
+        return _pending(asked, asked.schedule.generation - 1, f"{_BEFORE.text}, which was too late to stop it")
     if asked.instant <= generations.began(asked.plan):
         return _before_change(asked)
-    times = switched_off.times_off(asked.job, asked.schedule, asked.ctx.now)
+    times = switched_off.times_off(asked.job, asked.schedule)
     off = next((each for each in times if each.covers(asked.instant)), None)
     if off is not None:
         return _while_off(asked, off.reason)
@@ -202,10 +201,22 @@ def _before_change(asked: _Asked) -> _Answered:
         since = f"the current rule applies since {began}; the rule before was: {timing.summary}"
         reasons = (replace(each, calendar=None) for each in then.reasons)  # it may have had other calendars
         return _Answered(_no_occurrence(asked, Reason("CHANGED_SINCE", since), *reasons))
-    known = asked.instant >= asked.ctx.now - KEPT
-    gone = "nothing has begun it yet" if known else "the ledger has no row for it any more"
-    found = replace(asked.by_rule, occurs=True, reasons=(_BEFORE, Reason("NO_ROW", gone)), moved_by=None)
-    return _Answered(found, State.SCHEDULED if known else None)
+    if asked.instant >= asked.ctx.now - KEPT:
+        return _pending(asked, plan.number, f"{_BEFORE.text}, and nothing has begun it yet")
+    gone = Reason("NO_ROW", "the ledger has no row for it any more")
+    return _Answered(replace(asked.by_rule, occurs=True, reasons=(_BEFORE, gone), moved_by=None))
+
+
+def _pending(asked: _Asked, generation: int, words: str) -> _Answered:
+    """Explains an occurrence of an earlier plan that has no row yet."""
+    reason = switched_off.reason_of_pending(asked.job, asked.schedule, asked.instant, generation)
+    planned = Reason("PLANNED_BEFORE", words)
+    found = replace(asked.by_rule, occurs=reason is None, reasons=(planned,), moved_by=None)
+    if reason is None:
+        return _Answered(found, State.SCHEDULED)
+    off = past.switch_at(asked.ctx.world, asked.job, asked.schedule, asked.instant)
+    skipped = Reason("NOT_ACTIVE", f"it will be skipped: {reason}" + ("" if off is None else f", {_off_text(off)}"))
+    return _Answered(replace(found, reasons=(skipped, planned)), State.SKIPPED, reason, off=off)
 
 
 def _no_occurrence(asked: _Asked, *reasons: Reason) -> Explanation:

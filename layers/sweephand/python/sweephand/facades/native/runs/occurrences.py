@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import chain, islice, takewhile
@@ -13,6 +13,7 @@ from sweephand.domain.instants import epoch_ms, epoch_s, text
 from sweephand.domain.job import Job
 from sweephand.domain.jobs import switched_off
 from sweephand.domain.occurrences import generations, off_times, upcoming
+from sweephand.domain.occurrences.generations import Generation
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
@@ -31,6 +32,7 @@ from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views import runs as views
 
+KEPT = timedelta(days=RUN_DAYS)
 SECOND = timedelta(seconds=1)
 
 
@@ -94,21 +96,50 @@ def _of(ctx: Context, job: Job, schedule: Schedule, after: datetime, until: date
         _Planned(at, schedule, run, _moved_by(timing, at, begun)) for at, run in _recorded(ctx, schedule, after)
     )
     owed = (
-        _Planned(each.instant, schedule, None, each.moved_by)
+        _Planned(each.instant, schedule, None, each.moved_by, _skipped(job, schedule, each.instant))
         for each in upcoming.ahead(schedule, timing, max(after, _complete_from(ctx, schedule)), limit)
     )
+    plans = _plans_before(ctx, schedule, after)
+    before = heapq.merge(*(_of_plan(job, schedule, plan, max(after, ctx.now - KEPT)) for plan in plans), key=_at)
     off = (
         _Planned(at, schedule, None, _moved_by(timing, at, begun), skipped=each.reason)
-        for each in switched_off.times_off(job, schedule, ctx.now)
+        for each in switched_off.times_off(job, schedule)
         for at in each.instants(timing, after, until)
     )
     left_out_until = until if schedule.newer_packed is None else min(until, ctx.now)
     gone = _left_out(schedule, timing, max(after, begun), left_out_until)
     seen = None
-    for each in heapq.merge(recorded, owed, off, gone, key=lambda one: one.instant):
+    for each in heapq.merge(recorded, owed, before, off, gone, key=_at):
         if each.instant != seen:
             yield each
         seen = each.instant
+
+
+def _at(planned: _Planned) -> datetime:
+    return planned.instant
+
+
+def _skipped(job: Job, schedule: Schedule, instant: datetime) -> Reason | None:
+    """Returns why an announced occurrence will be skipped: an earlier plan had sent it, and was switched off."""
+    if instant not in schedule.still_due:
+        return None
+    return switched_off.reason_of_pending(job, schedule, instant, schedule.generation - 1)
+
+
+def _plans_before(ctx: Context, schedule: Schedule, after: datetime) -> list[Generation]:
+    """Returns the ended plans that may have occurrences which nothing has begun yet."""
+    return past.plans_since(ctx.world, schedule, after) if after < ctx.now else []
+
+
+def _of_plan(job: Job, schedule: Schedule, plan: Generation, after: datetime) -> Iterator[_Planned]:
+    """Yields the instants of an ended plan. Those that follow from actual starts are known only from the ledger."""
+    timing = plan.timing()
+    instants: Iterable[datetime] = [plan.first] if plan.first is not None and plan.first > after else []
+    if timing.actual_start_interval_s is None and plan.through is not None:
+        by_rule = switched_off.by_rule(timing, max(after, plan.began, plan.first or after), plan.through)
+        instants = chain(instants, by_rule)
+    for at in instants:
+        yield _Planned(at, schedule, None, None, switched_off.reason_of_pending(job, schedule, at, plan.number))
 
 
 def _recorded(ctx: Context, schedule: Schedule, after: datetime) -> Iterator[tuple[datetime, Run]]:
@@ -148,7 +179,7 @@ def _instant(pair: tuple[datetime, Run]) -> datetime:
 
 def _complete_from(ctx: Context, schedule: Schedule) -> datetime:
     """Returns the instant after which every occurrence must have a row. The retention has deleted earlier ones."""
-    gone = ctx.now - timedelta(days=RUN_DAYS)
+    gone = ctx.now - KEPT
     return gone if schedule.next_run_at is None else min(gone, schedule.next_run_at - SECOND)
 
 
