@@ -22,6 +22,7 @@ LOGS_GB, LOGS_GB_MONTH = 0.50, 0.03
 KMS_KEY, KMS_REQUEST, KMS_RSA_REQUEST = 1.00, 3e-6, 15e-6
 SECRET = 0.40
 ALARM, METRIC, DASHBOARD = 0.10, 0.30, 3.00
+ALARMS = 7
 HTTP_REQUEST = 1.00e-6
 
 MONTH_H = 730
@@ -143,7 +144,7 @@ def idle() -> list[Line]:
     return [
         *running(),
         Line("CloudWatch: the custom metric `OldestDue`", METRIC, METRIC),
-        Line("CloudWatch: six alarms (not with `Alarms=off`)", 6 * ALARM, 6 * ALARM),
+        Line(f"CloudWatch: {ALARMS} alarms (not with `Alarms=off`)", ALARMS * ALARM, ALARMS * ALARM),
         Line("KMS: the key of the stack's own identity (not with `OutboundIdentity=off`)", KMS_KEY),
     ]
 

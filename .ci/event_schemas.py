@@ -20,6 +20,7 @@ from sweephand.domain.run import FAILED, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.flow.runs import replay
 from sweephand.flow.runs.perform import JOBS_SPEAK_AS
+from sweephand.flow.tenants.absence import Back
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
 from sweephand.security.caller import SCOPES, TENANT_SCOPES
 
@@ -61,6 +62,8 @@ MEANING: Mapping[EventType, str] = {
     EventType.ERRORS_RESOLVED: "The rerun of a failed run succeeded.",
     EventType.CIRCUIT_OPENED: "A target failed so often in a row that its calls under a flow key now wait.",
     EventType.CIRCUIT_CLOSED: "A target with an open circuit answered again. Its waiting calls continue.",
+    EventType.APPLICATION_AWAY: "Messages wait in the queue of an application, and no worker receives them.",
+    EventType.APPLICATION_BACK: "An application is no longer away.",
     EventType.OPERATION_FAILED: "An operation (long work) could not continue. It can be resumed.",
     EventType.CREDENTIAL_CREATED: "A credential was created.",
     EventType.CREDENTIAL_ROTATED: "A credential got a new secret.",
@@ -211,6 +214,14 @@ RERUN: Members = {
     "rerunId": {**RUN_ID, "description": "The run that repeats it."},
     "actor": or_null(text(1, 330, description="For `errors.edited`, the client id of the caller.")),
 }
+APPLICATION: Members = {
+    "collection": NO_COLLECTION,
+    "application": text(1, 64, description="The name of the application."),
+    "applicationVersion": or_null(
+        text(1, 64, description="The version whose workers alone read the queue; null if all workers do.")
+    ),
+    "since": {**INSTANT, "description": "Since when the first message waited that no worker took."},
+}
 CREDENTIAL: Members = {
     "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
     "collection": NO_COLLECTION,
@@ -302,6 +313,18 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.ERRORS_RESOLVED: RERUN,
     EventType.CIRCUIT_OPENED: {**JOB, **CIRCUIT},
     EventType.CIRCUIT_CLOSED: {**JOB, **CIRCUIT},
+    EventType.APPLICATION_AWAY: {
+        **APPLICATION,
+        "waiting": whole(1, description="How many messages wait, as SQS estimates."),
+    },
+    EventType.APPLICATION_BACK: {
+        **APPLICATION,
+        "awayAt": {**INSTANT, "description": "When `application.away` was published."},
+        "reason": one_of(
+            Back,
+            description="`RECEIVED`: a worker came. `NOTHING_WAITS`: its queue is empty. `DELETED`: it was deleted.",
+        ),
+    },
     EventType.OPERATION_FAILED: {
         "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
         "collection": NO_COLLECTION,

@@ -26,6 +26,10 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "Advances that failed, so that the next tick sends the same again. Harmless now and then.",
         "when it happens",
     ),
+    "ApplicationsAway": (
+        "1 for each application whose messages nobody receives, by every check.",
+        "once a minute for each application that is away",
+    ),
     "AuditFindings": ("Repairs by the audit. Normally there are none.", "when it happens"),
     "DeadLetters": (
         "Messages that could not be processed in ten receives. Their runs end as `UNDELIVERED`.",

@@ -17,8 +17,9 @@ ALARMS = {
     "ExecutorErrorsAlarm": ("Errors", "notBreaching"),
     "ExecutorSlowErrorsAlarm": ("Errors", "notBreaching"),
     "AuditAlarm": ("AuditFindings", "notBreaching"),
+    "ApplicationAwayAlarm": ("ApplicationsAway", "notBreaching"),
 }
-MOST_ALARMS = 6
+MOST_ALARMS = 8
 KIND = "AWS::CloudWatch::Alarm"
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:night-watch"
 

@@ -31,7 +31,8 @@ GRANTED = {
         "StackSecret": {"secretsmanager:GetSecretValue"},
         "${FilesBucket.Arn}/*": {"s3:GetObject"},
         "EventBus": {"events:PutEvents"},
-        APPLICATIONS: SENDS | {"sqs:CreateQueue", "sqs:SetQueueAttributes", "sqs:TagQueue"},
+        APPLICATIONS: SENDS
+        | {"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes", "sqs:TagQueue"},
     },
     "ConsoleRole": {"ConsoleLogs": WRITES_LOG},
     "SapApiRole": {
@@ -81,7 +82,7 @@ GRANTED = {
         "Key": {"kms:Decrypt", "kms:Encrypt"},
         "IdentityKey": {"kms:Sign"},
         "EventBus": {"events:PutEvents"},
-        APPLICATIONS: SENDS,
+        APPLICATIONS: SENDS | {"sqs:GetQueueAttributes"},
     },
     "ExecutorSlowRole": {
         "ExecutorSlowLogs": WRITES_LOG,

@@ -45,7 +45,7 @@ export const REASONS = {
   "BY_HAND": "Somebody skipped this one occurrence.",
   "QUOTA": "A quota was used up.",
   "SERVICE_OUTAGE": "The service did not run, or an executor received the run too late, and the misfire policy left it out (see message).",
-  "CONSUMER_AWAY": "The consumer of its event is away, was away for too long, or was deleted (see message).",
+  "CONSUMER_AWAY": "No worker of its application has taken it, or the consumer of its event is away, was away for too long, or was deleted (see message).",
   "MAX_LATENESS": "It would have begun later than maxLatenessSeconds allows.",
   "MAX_AGE": "Its message waited for more than 4 days, or the next attempt would begin later than maxAgeSeconds allows.",
   "BY_USER": "Somebody cancelled it.",

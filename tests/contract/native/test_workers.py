@@ -121,6 +121,7 @@ def test_a_worker_gets_a_run_at_its_second_and_settles_it(api, hand):
     assert (run["state"], run["reason"]) == ("SUCCESS", "ON_TIME")
     assert run["enqueuedAt"] < run["plannedAt"] <= run["startedAt"] <= run["finishedAt"]
     assert api.stage.endpoint.received == []
+    api.stage.run(60)
     assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])
 
 
@@ -420,7 +421,7 @@ def test_a_worker_back_after_hours_gets_the_last_occurrence_and_the_others_end(a
     due(api, 3 * 3_600)
 
     tasks = hand.work()
-    api.stage.run(10)
+    api.stage.run(60)
 
     assert len(tasks) == 1
     assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])

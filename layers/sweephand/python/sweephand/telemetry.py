@@ -17,6 +17,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics
 
 NAMESPACE = "Sweephand"
 METRICS: Mapping[str, str] = {
+    "ApplicationsAway": "Count",
     "AuditFindings": "Count",
     "Broken": "Count",
     "DeadLetters": "Count",
@@ -26,7 +27,7 @@ METRICS: Mapping[str, str] = {
     "OldestDue": "Seconds",
     "Resent": "Count",
 }
-"""All metrics with their units. Each one costs money per month, so there are at most eight, with one dimension."""
+"""All metrics with their units. Each one costs money per month, so there are at most ten, with one dimension."""
 
 MEMBERS = (
     "actor advanced agent attempt broken claimed code consumer error findings job kind lateness_ms left method"

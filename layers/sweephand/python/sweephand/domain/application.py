@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sweephand.domain.schedule import APPLICATION, Lane
@@ -24,20 +24,38 @@ RECEIVES = 20
 MOST_UNKNOWN = 10
 """How often a run may come to workers that do not know its task before it ends."""
 LONGEST_UNKNOWN_S = 900
+UNCLAIMED_AFTER = timedelta(seconds=60)
+"""A run that no worker has taken this long after its message arrived gets its row from an executor."""
+CHECKED_AFTER, CHECKED_AGAIN = timedelta(seconds=30), timedelta(seconds=60)
+"""When an application is first checked after a run was left unclaimed, and how often after that."""
 
 
 @dataclass(frozen=True)
 class Application:
-    """A registered application. version: only workers of this version read the queue; None if all of them do."""
+    """A registered application. version: only workers of this version read the queue; None if all of them do.
+
+    unclaimed_since: since when its first unclaimed message waits; None while the application is not watched. away_at:
+    when it was found that nobody receives its messages. waiting: how many waited at the last check. seen_at: when a
+    worker came, which the next check publishes.
+    """
 
     tenant: str
     name: str
     version: str | None
     created_at: datetime
+    unclaimed_since: datetime | None = None
+    away_at: datetime | None = None
+    waiting: int = 0
+    seen_at: datetime | None = None
 
     @property
     def lane(self) -> Lane:
         return lane_of(self.tenant, self.name, self.version)
+
+    @property
+    def title(self) -> str:
+        """Returns the name for people."""
+        return self.name if self.version is None else f"{self.name} version {self.version}"
 
 
 def lane_of(tenant: str, name: str, version: str | None) -> Lane:

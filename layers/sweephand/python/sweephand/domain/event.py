@@ -21,6 +21,7 @@ from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.records import dataclass
 
 if TYPE_CHECKING:
+    from sweephand.domain.application import Application
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
 
@@ -63,6 +64,8 @@ class EventType(StrEnum):
     ERRORS_RESOLVED = "errors.resolved"
     CIRCUIT_OPENED = "circuit.opened"
     CIRCUIT_CLOSED = "circuit.closed"
+    APPLICATION_AWAY = "application.away"
+    APPLICATION_BACK = "application.back"
     OPERATION_FAILED = "operation.failed"
     CREDENTIAL_CREATED = "credential.created"
     CREDENTIAL_ROTATED = "credential.rotated"
@@ -287,6 +290,26 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
     }
     key = f"{flow_key}:{circuit.id}:{epoch_ms(circuit.opened_at)}"
     return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
+
+
+def of_away(application: Application, waiting: int, at: datetime) -> Event:
+    """Returns the event for an application whose messages nobody receives."""
+    return _of_application(EventType.APPLICATION_AWAY, application, at, {"waiting": waiting})
+
+
+def of_back(application: Application, reason: str, at: datetime) -> Event:
+    """Returns the event for an application that is no longer away."""
+    assert application.away_at is not None
+    members = {"awayAt": text_ms(application.away_at), "reason": reason}
+    return _of_application(EventType.APPLICATION_BACK, application, at, members)
+
+
+def _of_application(kind: EventType, application: Application, at: datetime, members: Mapping[str, Any]) -> Event:
+    assert application.unclaimed_since is not None
+    since = application.unclaimed_since
+    who = {"application": application.name, "applicationVersion": application.version, "since": text_ms(since)}
+    key = f"{application.lane}:{epoch_ms(since)}"
+    return _event(kind, key, at, application.tenant, None, {**who, **members})
 
 
 def of_operation(operation: Operation) -> Event:

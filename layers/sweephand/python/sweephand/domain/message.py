@@ -32,6 +32,8 @@ class Subject(StrEnum):
     ERRORS = "errors"
     FLOW = "flow"
     CONSUMER = "consumer"
+    UNCLAIMED = "unclaimed"
+    APPLICATION = "application"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,9 @@ class Pointer:
     schedule that is over if its retention has passed (run: the schedule). REPLAN: plan the schedules of a calendar
     again (run: the calendar). OPERATION: continue an operation (run: the operation, generation: its step). ERRORS:
     publish the failures of a group that expire (run: the group). FLOW: start the runs that wait under a flow key
-    (run: the key). CONSUMER: continue with the runs that are held for a consumer (run: the consumer).
+    (run: the key). CONSUMER: continue with the runs that are held for a consumer (run: the consumer). UNCLAIMED: check
+    whether a worker has taken the run, whose message was sent a minute earlier. APPLICATION: check whether anybody
+    receives an application's messages (job: the application, run: its version, or empty).
     """
 
     tenant: str

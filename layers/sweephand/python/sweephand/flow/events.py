@@ -25,6 +25,7 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
+    from sweephand.domain.application import Application
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
     from sweephand.security.caller import Caller, Credential
@@ -168,6 +169,19 @@ def error_resolved(world: World, rerun: Run, job: Job) -> None:
 def operation_failed(world: World, operation: Operation) -> None:
     """Publishes that an operation failed, by its own error or by its dead letter. Collections cannot opt out."""
     _publish(world, Events.FAILURES, [event.of_operation(operation)])
+
+
+# Applications. Collections cannot opt out.
+
+
+def application_away(world: World, application: Application, waiting: int, at: datetime) -> None:
+    """Publishes that nobody receives the messages of an application. waiting: how many wait in its queue."""
+    _publish(world, Events.FAILURES, [event.of_away(application, waiting, at)])
+
+
+def application_back(world: World, application: Application, reason: str, at: datetime) -> None:
+    """Publishes that an application is no longer away. application: as it was while it was away."""
+    _publish(world, Events.FAILURES, [event.of_back(application, reason, at)])
 
 
 # Changes of access. Collections cannot opt out; changes by the service itself are not published.

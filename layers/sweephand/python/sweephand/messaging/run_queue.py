@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.domain.message import Pointer, encode
+from sweephand.domain.application import UNCLAIMED_AFTER
+from sweephand.domain.message import Pointer, Subject, encode
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.lazy import lazy
@@ -135,8 +137,14 @@ class RunQueue:
         """Sends all, ten per call; repeats a call's failures once. Returns those not sent, without raising an error.
 
         A message for an instant more than 15 minutes ahead gets the longest delay of SQS; the executor then waits for
-        the rest.
+        the rest. A run for workers is sent together with a second message, which lets an executor check a minute later
+        whether a worker has taken it.
         """
+        unsent = self._send(deliveries)
+        checks = {_check_of(each, self._clock.now()): each for each in deliveries if each.lane.of_application}
+        return unsent + [checks[each] for each in self._send([*checks]) if checks[each] not in unsent]
+
+    def _send(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         unsent: list[Delivery] = []
         by_lane: dict[Lane, list[Delivery]] = {}
         for delivery in deliveries:
@@ -203,12 +211,13 @@ class RunQueue:
         self._asked("the queue of the application did not take it", "send_message", **wanted)
 
     def backlog(self) -> dict[Lane, Backlog]:
-        """Returns the backlog of each queue. Raises Unavailable if a queue does not answer."""
-        return {lane: self._backlog(url) for lane, url in self._urls.items()}
+        """Returns the backlog of each of the stack's queues. Raises Unavailable if a queue does not answer."""
+        return {lane: self.backlog_of(lane) for lane in self._urls}
 
-    def _backlog(self, url: str) -> Backlog:
+    def backlog_of(self, lane: Lane) -> Backlog:
+        """Returns the backlog of a queue. Raises Unavailable if it does not answer."""
         refusal, names = "a run queue did not report its backlog", list(_ESTIMATES)
-        answer = self._asked(refusal, "get_queue_attributes", QueueUrl=url, AttributeNames=names)
+        answer = self._asked(refusal, "get_queue_attributes", QueueUrl=self.url(lane), AttributeNames=names)
         return Backlog(*(int(answer["Attributes"][name]) for name in names))
 
     def _asked(self, refusal: str, operation: str, **arguments: Any) -> dict[str, Any]:
@@ -237,6 +246,12 @@ class RunQueue:
             "DelaySeconds": delay_s(delivery.at, now),
             "MessageGroupId": delivery.pointer.tenant,
         }
+
+
+def _check_of(delivery: Delivery, now: datetime) -> Delivery:
+    """Returns the message that checks whether a worker has taken the run."""
+    pointer = replace(delivery.pointer, subject=Subject.UNCLAIMED)
+    return Delivery(pointer, max(delivery.at, now) + UNCLAIMED_AFTER, delivery.lane.executors)
 
 
 def delay_s(at: datetime, now: datetime) -> int:

@@ -351,6 +351,24 @@ class Backlog(Model):
     }
 
 
+class AwayApplication(Model):
+    __slots__ = ()
+    tenant: str
+    name: str
+    version: str | None
+    since: datetime
+    away_at: datetime | None
+    backlog: Backlog
+    members = {
+        "tenant": ("tenant", None),
+        "name": ("name", None),
+        "version": ("version", None),
+        "since": ("since", instant),
+        "away_at": ("awayAt", instant),
+        "backlog": ("backlog", Backlog.of),
+    }
+
+
 class OperationProgress(Model):
     __slots__ = ()
     done: int
@@ -1342,6 +1360,7 @@ class Health(Model):
     oldest_due_at: datetime | None
     behind_seconds: int | None
     backlog: HealthBacklog | None
+    applications: tuple[AwayApplication, ...] | None
     last_audit: LastAudit | None
     members = {
         "status": ("status", None),
@@ -1349,6 +1368,7 @@ class Health(Model):
         "oldest_due_at": ("oldestDueAt", instant),
         "behind_seconds": ("behindSeconds", None),
         "backlog": ("backlog", HealthBacklog.of),
+        "applications": ("applications", AwayApplication.all_of),
         "last_audit": ("lastAudit", LastAudit.of),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sweephand.domain.occurrences.lateness import FRESH, Misfire, Policy
+from sweephand.domain.occurrences.lateness import ALL_UNDER, FRESH, Misfire, Policy
 from sweephand.domain.occurrences.series import count_within
 from sweephand.domain.run import Reason, State
 from sweephand.records import dataclass
@@ -122,6 +122,18 @@ def comes_too_late(
     following = _following(timing, instant, accepted_at)
     is_last = following is None or following > now or (through is not None and following > through)
     return None if is_last and policy.type is not Misfire.SKIP else (State.MISSED, Reason.SERVICE_OUTAGE)
+
+
+def too_late_at(timing: Timing, policy: Policy, instant: datetime, *, through: datetime | None) -> datetime | None:
+    """Returns when `comes_too_late` begins to hold for an occurrence; None if it never does."""
+    found = [] if policy.max_lateness_s is None else [instant + timedelta(seconds=policy.max_lateness_s) + SECOND]
+    if policy.type is Misfire.SKIP:
+        found.append(instant + FRESH)
+    elif policy.type is not Misfire.ALL:
+        following = _following(timing, instant, instant)
+        if following is not None and (through is None or following <= through):
+            found.append(max(following, instant + (ALL_UNDER if policy.type is Misfire.SAP else FRESH)))
+    return min(found, default=None)
 
 
 def _following(timing: Timing, instant: datetime, accepted_at: datetime) -> datetime | None:

@@ -5,7 +5,7 @@ If the run has a row, the row decides. Otherwise the schedule's state, its gener
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ MAX_AGE = timedelta(days=4)
 """A run whose message is this late ends without a call. Queues keep messages for 14 days."""
 FOLLOWS = timedelta(seconds=20)
 """When an occurrence is looked at again whose schedule has still to follow a change of its job."""
+SOON = timedelta(seconds=1)
 MAX_LOST = 1
 """How many executors may be lost in an attempt before it counts as failed, if another attempt may follow."""
 MAX_LOST_LAST = 7
@@ -187,7 +188,7 @@ def flow_key_of(kind: Kind, context: RunContext) -> str | None:
 def admit(pointer: Pointer, context: RunContext, now: datetime, sent_at: datetime | None = None) -> Admission:
     """Decides what to do with a pointer. sent_at: when the queue accepted the message."""
     if context.run is not None:
-        return _with_row(pointer, context.job, context.schedule, context.run, now)
+        return _with_row(pointer, context, context.run, now)
     return _without_row(pointer, context, now, sent_at)
 
 
@@ -325,10 +326,11 @@ def _too_late(pointer: Pointer, context: RunContext, now: datetime, sent_at: dat
         return None  # the sweep takes such a schedule out of service; what it sent before runs anyway
     if too_late is None:
         return None
-    (state, reason), who = too_late, "an executor"
+    (state, reason), late_s = too_late, f"{(now - pointer.instant).total_seconds():.0f}"
+    said = f"an executor received it {late_s} s after its planned instant"
     if context.job.action.kind == QUEUE:
-        who, reason = "a worker", Reason.CONSUMER_AWAY if reason is Reason.SERVICE_OUTAGE else reason
-    said = f"{who} received it {(now - pointer.instant).total_seconds():.0f} s after its planned instant"
+        reason = Reason.CONSUMER_AWAY if reason is Reason.SERVICE_OUTAGE else reason
+        said = f"no worker had taken it {late_s} s after its planned instant"
     return End(state, reason, said)
 
 
@@ -349,7 +351,8 @@ def _waits(pointer: Pointer, job: Job, schedule: Schedule) -> bool:
     return suspension.runs_when_enabled(policies_of(job, schedule), schedule.packed)
 
 
-def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run: Run, now: datetime) -> Admission:  # noqa: C901, PLR0911 - as above
+def _with_row(pointer: Pointer, context: RunContext, run: Run, now: datetime) -> Admission:  # noqa: C901, PLR0911 - as above
+    job, schedule = context.job, context.schedule
     if run.finished:
         return Effects()
     if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
@@ -359,7 +362,7 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
     if run.kind in REACTIONS and job.reaction(run.kind) is None and run.state in CLAIMABLE:
         return End(State.CANCELLED, Reason.OWNER_GONE)
     if run.state is State.HELD:
-        return Acknowledge("it is sent on once its consumer starts")
+        return _held(pointer, context, run, job, now)
     if run.state is State.TRIGGERED:
         return _after_lost(job, schedule, run)
     if run.state in AWAITING_RESULT:
@@ -372,6 +375,31 @@ def _with_row(pointer: Pointer, job: Job | None, schedule: Schedule | None, run:
         return _still_ahead(run, run.not_before)
     begins = run.state is State.QUEUED and run.kind not in APART
     return Claim(run.attempt, contested=begins and (run.slotted or contested(job, schedule)))
+
+
+def _held(pointer: Pointer, context: RunContext, run: Run, job: Job, now: datetime) -> End | Acknowledge | Claim:
+    """Decides about a held run. One that no worker has taken is judged as if it had no row, until a worker takes it."""
+    if run.consumer is not None or context.schedule is None:
+        return Acknowledge("it is sent on once its consumer starts")
+    forbidden = _forbidden(pointer, job, context.schedule, enabled=context.terms.enabled)
+    return (
+        _too_late(replace(pointer, decided=False), context, now, None)
+        or (forbidden if isinstance(forbidden, End) else None)
+        or Claim(run.attempt, contested=contested(job, context.schedule))
+    )
+
+
+def judged_again_at(pointer: Pointer, schedule: Schedule) -> datetime:
+    """Returns when a run that no worker has taken will be too late if none takes it until then."""
+    latest = pointer.instant + MAX_AGE + SOON
+    try:
+        policy = Policy.read(schedule.misfire)
+        too_late = misfire.too_late_at(
+            timing.load(schedule.packed), policy, pointer.instant, through=schedule.last_planned_at
+        )
+    except ValueError:
+        return latest
+    return latest if too_late is None else min(latest, too_late)
 
 
 def _after_lost(job: Job, schedule: Schedule | None, run: Run) -> TakeOver | FailAttempt | EndLost:

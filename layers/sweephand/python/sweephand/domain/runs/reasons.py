@@ -37,7 +37,10 @@ MEANINGS: Mapping[Reason, str] = {
         "The service did not run, or an executor received the run too late, and the misfire policy left it out "
         "(see `message`)."
     ),
-    Reason.CONSUMER_AWAY: "The consumer of its event is away, was away for too long, or was deleted (see `message`).",
+    Reason.CONSUMER_AWAY: (
+        "No worker of its application has taken it, or the consumer of its event is away, was away for too long, or "
+        "was deleted (see `message`)."
+    ),
     Reason.MAX_LATENESS: "It would have begun later than `maxLatenessSeconds` allows.",
     Reason.MAX_AGE: (
         "Its message waited for more than 4 days, or the next attempt would begin later than `maxAgeSeconds` allows."

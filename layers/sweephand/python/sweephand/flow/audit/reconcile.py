@@ -173,6 +173,8 @@ def _has_lost_its_message(run: Run, now: datetime) -> bool:
     long_ago = now - SETTLED_AFTER
     if run.deadline_at is not None and run.deadline_at < long_ago:
         return True
+    if run.state is State.HELD and run.consumer is None:  # its wake sends nothing to workers
+        return run.planned_at < long_ago
     if run.wake_at is not None or run.in_line:  # its own row, or its flow key's, sends its pointer
         return False
     if run.state is State.TRIGGERED:

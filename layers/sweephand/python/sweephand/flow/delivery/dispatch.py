@@ -23,8 +23,9 @@ with lazy():
     from sweephand.flow.flow_keys import waiting_line
     from sweephand.flow.jobs import completion, large_changes
     from sweephand.flow.lifecycle import ended_jobs, pause_end
-    from sweephand.flow.runs import ecs_tasks, replay
+    from sweephand.flow.runs import ecs_tasks, replay, unclaimed
     from sweephand.flow.series import holding
+    from sweephand.flow.tenants import absence
 
 _at_once = Threads("run").map
 
@@ -90,12 +91,15 @@ def _one(world: World, lane: Lane, request_id: str, message: Delivered, rows: ga
         return AGAIN
     if pointer.subject is Subject.RUN:
         return execute.carry_out(world, lane, request_id, message, pointer, rows)
+    if pointer.subject is Subject.UNCLAIMED:
+        unclaimed.look(world, message, pointer)
+        return DONE
     with suppress(NotFound):  # deleted since the wake-up was read: nothing is left to do
         _wake_up(world, pointer)
     return DONE
 
 
-def _wake_up(world: World, pointer: Pointer) -> None:
+def _wake_up(world: World, pointer: Pointer) -> None:  # noqa: C901 - one line for each subject
     match pointer.subject:
         case Subject.SCHEDULE:
             completion.wake_up(world, pointer)
@@ -113,5 +117,7 @@ def _wake_up(world: World, pointer: Pointer) -> None:
             waiting_line.wake_up(world, pointer)
         case Subject.CONSUMER:
             replay.wake_up(world, pointer)
+        case Subject.APPLICATION:
+            absence.check(world, pointer)
         case Subject.ENDED:
             ended_jobs.wake_up(world, pointer)

@@ -23,7 +23,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.flow import verdict
 from sweephand.flow.runs import effects, execute, gate_rows, perform, settle
-from sweephand.flow.tenants import tenancy
+from sweephand.flow.tenants import absence, tenancy
 from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
@@ -47,13 +47,21 @@ RESULT_CONFLICT = "RESULT_CONFLICT"
 
 @dataclass(frozen=True)
 class Claim:
-    """A worker's claim. owner: names the worker and this message; it is the same whenever the claim is repeated."""
+    """A worker's claim. owner: names the worker and this message; it is the same whenever the claim is repeated.
+
+    name, version: of its application.
+    """
 
     pointer: Pointer
     owner: str
-    lane: Lane
+    name: str
+    version: str | None = None
     lease_s: int = application.LEASE_S
     sent_at: datetime | None = None
+
+    @property
+    def lane(self) -> Lane:
+        return application.lane_of(self.pointer.tenant, self.name, self.version)
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,7 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
         raise InvalidRequest("message", "is not a message of this service: send the body exactly as received")
     if _holds(context.run, wanted.owner) and context.run is not None and (context.run.lease_until or now) > now:
         return _task(world, context.run, context)
+    absence.seen(world, pointer.tenant, wanted.name, wanted.version)
     message = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
     leased = replace(world, settings=replace(world.settings, lease_s=float(wanted.lease_s)))
     said = execute.take(leased, wanted.lane, wanted.owner, message, pointer, context, _held)

@@ -12,6 +12,7 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
+from sweephand.domain.application import CHECKED_AGAIN
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.message import Pointer, Subject, occurrence
 from sweephand.domain.occurrences import series
@@ -27,6 +28,7 @@ from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import load
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.expressions import Condition, assign
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.index import next_run_index, suspended
@@ -271,6 +273,8 @@ def plan_row(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
         case Waits.CATCH_UP | Waits.HELD:
             raise ValueError("a catch-up or held row is not planned here")
+        case Waits.APPLICATION:
+            return _wake(row, sweep, now, _application_pointer(row), CHECKED_AGAIN)
         case Waits.OPERATION | Waits.ERRORS:
             pointer = replace(job_pointer(row, WAKE_SUBJECTS[sweep.waits]), generation=row.generation)
             return _wake(row, replace(sweep, lane=Lane.OPERATIONS), now, pointer)
@@ -323,13 +327,18 @@ def _run_pointer(row: WaitingRow, run: WaitingRun) -> Pointer:
     )
 
 
-def _wake(row: WaitingRow, sweep: SweepText, now: datetime, pointer: Pointer) -> Step:
+def _application_pointer(row: WaitingRow) -> Pointer:
+    _, name, version = keys.parts(row.sk)
+    return Pointer(row.tenant, name, None, version, row.next_run_at, subject=Subject.APPLICATION)
+
+
+def _wake(row: WaitingRow, sweep: SweepText, now: datetime, pointer: Pointer, again: timedelta = WAKE_AGAIN) -> Step:
     """Returns the step that sends the pointer for the row's instant.
 
-    The row moves 15 minutes on and repeats the pointer until its work is done.
+    The row moves on by `again` and repeats the pointer until its work is done.
     """
     delivery = Delivery(pointer, row.next_run_at, sweep.lane)
-    return Step(Advance(row, max(row.next_run_at, now) + WAKE_AGAIN), (delivery,))
+    return Step(Advance(row, max(row.next_run_at, now) + again), (delivery,))
 
 
 OUT_WITHIN = timedelta(seconds=30)

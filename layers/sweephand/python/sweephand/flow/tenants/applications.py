@@ -9,7 +9,7 @@ from sweephand.domain import application
 from sweephand.domain.application import Application
 from sweephand.domain.members.fields import below
 from sweephand.errors import InvalidRequest, NotFound, QuotaExceeded
-from sweephand.flow.tenants import tenancy
+from sweephand.flow.tenants import absence, tenancy
 from sweephand.flow.world import World
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.tenants import applications
@@ -43,6 +43,8 @@ def register(world: World, tenant: str, name: str, version: str | None) -> Appli
         raise QuotaExceeded(f"the tenant has {MOST} applications and versions already")
     found = there or Application(tenant, name, version, world.clock.now())
     world.queue.provide(found.lane, _attributes(world), _tags(world, found))
+    if found.unclaimed_since is not None:
+        absence.seen(world, tenant, name, version)
     if there is None:
         done = world.table.transact([applications.put_op(world.table, found), *tenancy.stays_ops(world, tenant)])
         if isinstance(done, Cancelled):
@@ -82,3 +84,4 @@ def remove_queues(world: World, tenant: str) -> None:
     """Deletes the queues of a tenant that is being purged. Its jobs are gone. Raises Unavailable."""
     for each in list(applications.of_tenant(world.table, tenant)):
         world.queue.remove(each.lane)
+        applications.forget(world.table, each)

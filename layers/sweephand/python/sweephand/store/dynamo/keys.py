@@ -23,6 +23,7 @@ STACK_KEYS = "STACK#KEYS"
 CALLBACK_KEY = "CALLBACK"
 POINTER_KEY = "POINTER"
 STACK_SUSPENDED = "STACK#SUSPENDED"
+STACK_AWAY = "STACK#AWAY"
 CALENDAR_TEXT = "CALV"
 LAST_START = "LASTSTART"
 TURN = "TURN"
@@ -137,6 +138,11 @@ def places(facade: str, beginning: str) -> str:
 def application(name: str, version: str | None) -> str:
     """Returns the key of an application, or of one of its versions."""
     return f"APP#{part(name)}#{part(version or '')}"
+
+
+def away(tenant_name: str, name: str, version: str | None) -> str:
+    """Returns the key in the stack's list of applications that are away."""
+    return f"{part(tenant_name)}#{part(name)}#{part(version or '')}"
 
 
 def calendar_version(number: int) -> str:

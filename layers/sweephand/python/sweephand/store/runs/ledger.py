@@ -55,10 +55,13 @@ NOT_TERMINAL: Condition = RunItem.pk.exists() & ~RunItem.state.is_in(*TERMINAL_T
 
 
 def claimable(attempt: int, now: datetime) -> Condition:
-    """Requires that the row waits for exactly this attempt and that its time has come."""
+    """Requires that the row waits for exactly this attempt and that its time has come.
+
+    Only runs that are held because no worker took them come here as HELD; the gate lets no other held run pass.
+    """
     return every(
         RunItem.attempt == attempt,
-        RunItem.state.is_in(*sorted(CLAIMABLE)),
+        RunItem.state.is_in(*sorted(CLAIMABLE | {State.HELD})),
         RunItem.not_before.does_not_exist() | (RunItem.not_before <= epoch_ms(now)),
     )
 

@@ -19,10 +19,12 @@ from sweephand.store.tenants import tenants as store
 from sweephand.store.tenants import usage
 
 if TYPE_CHECKING:
+    from sweephand.domain.application import Application
     from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
 
 with lazy():
     from sweephand import threads
+    from sweephand.store.tenants import applications as application_rows
     from sweephand.store.tenants import audits
 
 
@@ -112,6 +114,16 @@ def credential(table: Table, tenant: str | None, credential_id: str) -> Listed |
 
 def last_audit(table: Table) -> LastAudit | None:
     return audits.read(table)
+
+
+def applications(table: Table, tenant: str) -> Iterator[Application]:
+    """Yields the tenant's applications by name and version; there are at most a hundred."""
+    yield from application_rows.of_tenant(table, tenant)
+
+
+def applications_away(table: Table, most: int) -> list[Application]:
+    """Returns applications of all tenants whose messages nobody receives."""
+    return application_rows.listed_away(table, most)
 
 
 def oldest_due_of(table: Table, tenant: str, shards: int, now: datetime) -> datetime | None:

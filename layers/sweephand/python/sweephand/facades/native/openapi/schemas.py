@@ -455,10 +455,25 @@ SCHEMAS: dict[str, Schema] = {
             "oldestDueAt": or_null(INSTANT),
             "behindSeconds": whole(),
             "backlog": answer({lane.value: ref("Backlog") for lane in Lane}),
+            "applications": items(
+                ref("AwayApplication"),
+                maxItems=admin.MOST_AWAY,
+                description="The applications whose messages nobody receives.",
+            ),
             "lastAudit": or_null(ref("LastAudit")),
         },
-        ("oldestDueAt", "behindSeconds", "backlog", "lastAudit"),
+        ("oldestDueAt", "behindSeconds", "backlog", "applications", "lastAudit"),
         dependentRequired={"oldestDueAt": ["behindSeconds"], "behindSeconds": ["oldestDueAt"]},
+    ),
+    "AwayApplication": answer(
+        {
+            "tenant": TEXT,
+            "name": TEXT,
+            "version": or_null(TEXT),
+            "since": {**INSTANT_MS, "description": "Since when the first message waited that no worker took."},
+            "awayAt": or_null({**INSTANT_MS, "description": "When it was found that nobody receives its messages."}),
+            "backlog": ref("Backlog"),
+        }
     ),
     "Backlog": answer({"ready": whole(), "delayed": whole(), "inFlight": whole()}),
     "LastAudit": answer(

@@ -19,7 +19,7 @@ from sweephand.domain.runs.reasons import MEANINGS
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.operations.operations import may_see
-from sweephand.facades.native.overview import pace
+from sweephand.facades.native.overview import pace, sentences
 from sweephand.facades.native.overview.timeline import MOST_KNOWN
 from sweephand.facades.native.runs.errors import matching
 from sweephand.flow.errors import failures
@@ -32,7 +32,7 @@ MOST_GROUPS, COUNTED = 20, 100
 """How many groups of errors are shown, and how many failed runs of a group are counted."""
 MOST_OPERATIONS, MOST_NAMED = 20, 100
 """How many of the latest operations, and how many collections, flow keys and consumers are examined."""
-KINDS = ("operation", "errors", "circuit", "consumer", "flowKey", "collection", "jobs")
+KINDS = ("operation", "application", "errors", "circuit", "consumer", "flowKey", "collection", "jobs")
 VERBS = ("look", "resume", "redrive", "start", "enable")
 
 
@@ -165,6 +165,21 @@ def _flow_keys(ctx: Context) -> Iterator[Item]:
             )
 
 
+def _applications(ctx: Context) -> Iterator[Item]:
+    for each in tenants.applications(ctx.world.table, ctx.tenant):
+        if each.away_at is not None and each.unclaimed_since is not None:
+            for_long = sentences.duration(ctx.now - each.unclaimed_since)
+            messages = "1 message waits" if each.waiting == 1 else f"{each.waiting:,} messages wait"
+            yield Item(
+                *("application", each.name, each.title),
+                f"No worker of {each.title} has received for {for_long}: "
+                f"{messages} since {text(each.unclaimed_since)}.",
+                Step("start", "Start a worker, or delete the application", f"/v1/applications/{each.name}"),
+                count=max(1, each.waiting),
+                since=each.unclaimed_since,
+            )
+
+
 def _consumers(ctx: Context) -> Iterator[Item]:
     for each in islice(resources.consumers(ctx.world.table, ctx.tenant, None, MOST_NAMED), MOST_NAMED):
         if each.phase_at(ctx.now) is not Phase.AWAY:
@@ -206,4 +221,4 @@ def _jobs(ctx: Context) -> Iterator[Item]:
             yield Item("jobs", state.value, state.value, f"{some} {stands}.", step, count=numbers[state])
 
 
-SOURCES = (_operations, _errors, _flow_keys, _consumers, _collections, _jobs)
+SOURCES = (_operations, _applications, _errors, _flow_keys, _consumers, _collections, _jobs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 from sweephand.domain.instants import text
 from sweephand.domain.job import Job, JobState
@@ -57,6 +58,16 @@ def _of_active(schedules: Sequence[Schedule], held: Held | None) -> str | None:
     if any(each.state is ScheduleState.BROKEN for each in schedules):
         return "A schedule of it cannot be computed any more."
     return None if schedules else "It has no schedule, and runs when somebody starts it."
+
+
+def duration(time: timedelta) -> str:
+    """Returns a duration in its largest whole unit, such as `4 min`."""
+    seconds = int(time.total_seconds())
+    if seconds < 120:
+        return f"{seconds} s"
+    if seconds < 7_200:
+        return f"{seconds // 60} min"
+    return f"{seconds // 3_600} h" if seconds < 172_800 else f"{seconds // 86_400} days"
 
 
 def of_run(run: Run) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S, lane_of
+from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S
 from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields, json_text
 from sweephand.domain.message import Pointer, Unreadable, decode
@@ -82,7 +82,7 @@ def _claim(ctx: Context) -> Claim:
     lease_s = wrong.of(_lease_s, given)
     sent_at = wrong.of(_sent_at, given)
     wrong.check()
-    return Claim(pointer, owner, lane_of(ctx.tenant, name, version), lease_s, sent_at)
+    return Claim(pointer, owner, name, version, lease_s, sent_at)
 
 
 def _pointer(ctx: Context, given: Mapping[str, Any]) -> Pointer:

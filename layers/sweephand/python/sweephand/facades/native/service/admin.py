@@ -8,8 +8,9 @@ from operator import attrgetter
 from typing import Any
 
 from sweephand import __version__
+from sweephand.domain.application import Application
 from sweephand.domain.collection import Collection
-from sweephand.domain.instants import text
+from sweephand.domain.instants import stamp, text
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
@@ -25,14 +26,16 @@ with lazy():
     from sweephand.facades.native.shared import facade_limits
 
 
+MOST_AWAY = 20
+"""How many of the applications that are away are shown."""
 COUNTS = ("schedules", "stopped", "lost", "corrected", "unreadable", "waiting")
 
 
 def health(ctx: Context) -> Answer:
     """Returns the version to everybody, without a read.
 
-    At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues and the last audit. These
-    cover all tenants, so a tenant sees none.
+    At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues, the applications that
+    are away and the last audit. These cover all tenants, so a tenant sees none.
     """
     body: dict[str, object] = {"status": "ok", "version": __version__}
     if "authorization" not in ctx.request.headers:
@@ -44,12 +47,25 @@ def health(ctx: Context) -> Answer:
         oldest = views.oldest_due(table, ctx.world.settings.shards)
         body["oldestDueAt"] = text(oldest) if oldest else None
         body["behindSeconds"] = max(0, int((ctx.now - oldest).total_seconds())) if oldest else 0
-        body["backlog"] = {
-            lane.value: {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
-            for lane, held in ctx.world.queue.backlog().items()
-        }
+        body["backlog"] = {lane.value: _backlog(held) for lane, held in ctx.world.queue.backlog().items()}
+        body["applications"] = [_away(ctx, each) for each in views.applications_away(table, MOST_AWAY)]
         body["lastAudit"] = _last_audit(views.last_audit(table))
     return Answer(200, body)
+
+
+def _backlog(held: Any) -> dict[str, int]:
+    return {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
+
+
+def _away(ctx: Context, away: Application) -> dict[str, Any]:
+    return {
+        "tenant": away.tenant,
+        "name": away.name,
+        "version": away.version,
+        "since": stamp(away.unclaimed_since),
+        "awayAt": stamp(away.away_at),
+        "backlog": _backlog(ctx.world.queue.backlog_of(away.lane)),
+    }
 
 
 def _last_audit(last: views.LastAudit | None) -> dict[str, Any] | None:

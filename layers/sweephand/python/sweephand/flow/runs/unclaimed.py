@@ -1,0 +1,88 @@
+"""Looks after the runs of workers: an executor checks a minute after each message whether a worker has taken the run.
+
+If none has, the run gets its row: it is held, or it ends by the policy of its schedule. So its ledger, totals and hooks
+are right even if no worker ever comes back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from sweephand.domain.application import QUEUE, UNCLAIMED_AFTER
+from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.run import CLAIMABLE, Kind, Reason, Run, State
+from sweephand.domain.runs import admission, run_action
+from sweephand.domain.runs.admission import Claim, Drop, End, RunContext
+from sweephand.domain.schedule import Lane
+from sweephand.flow.runs import gate_rows
+from sweephand.flow.tenants import absence
+from sweephand.flow.verdict import Delivered
+from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Delivery
+from sweephand.store.runs import ledger
+
+SLACK = timedelta(seconds=5)
+"""The most by which the message that asks for a check comes late in normal operation."""
+WAITING = CLAIMABLE | {State.HELD, State.TRIGGERED}
+NOT_TAKEN = frozenset({State.MISSED, State.EXPIRED})
+
+
+def look(world: World, message: Delivered, pointer: Pointer) -> None:
+    """Checks whether a worker has taken a run. A run in progress is checked again after its lease. Raises Unavailable.
+
+    message: the one that asks for the check.
+    """
+    pointer = replace(pointer, subject=Subject.RUN)
+    run = ledger.read(world.table, pointer.tenant, pointer.owner, pointer.run)
+    if run is None:
+        _without_row(world, message, pointer)
+        return
+    if run.attempt > pointer.attempt or run.state not in WAITING:
+        return
+    busy_until = run.lease_until if run.state is State.TRIGGERED else run.not_before
+    if busy_until is not None and busy_until > world.clock.now():
+        again = replace(pointer, subject=Subject.UNCLAIMED)
+        world.queue.send_one(Delivery(again, busy_until + UNCLAIMED_AFTER, Lane.FAST))
+    else:
+        _watch(world, pointer, gate_rows.context_of(world, pointer))
+
+
+def _without_row(world: World, message: Delivered, pointer: Pointer) -> None:
+    """Holds a run that a worker may still take. Lets an executor carry out any other decision of the gate."""
+    context = gate_rows.context_of(world, pointer)
+    admitted = admission.admit(pointer, context, world.clock.now())
+    if isinstance(admitted, Drop):
+        return
+    waits = isinstance(admitted, Claim) and _is_for_workers(context, pointer.kind)
+    if waits or (isinstance(admitted, End) and admitted.state in NOT_TAKEN):
+        _watch(world, pointer, context)
+    if waits:
+        held = _held(message, pointer, context)
+        ledger.claim_first(world.table, held, shards=world.settings.shards, lane=Lane.FAST)
+    else:
+        world.queue.send_one(Delivery(pointer, world.clock.now(), Lane.FAST))
+
+
+def _held(message: Delivered, pointer: Pointer, context: RunContext) -> Run:
+    """Returns the row of a run that no worker has taken. Its wake comes when its policy will have ended it."""
+    assert context.job is not None
+    assert context.schedule is not None
+    return replace(
+        run_action.new_run(context.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.HELD, pointer.instant),
+        reason=Reason.CONSUMER_AWAY,
+        enqueued_at=message.sent_at,
+        generation=pointer.generation,
+        wake_at=admission.judged_again_at(pointer, context.schedule),
+    )
+
+
+def _watch(world: World, pointer: Pointer, context: RunContext) -> None:
+    if context.job is not None and _is_for_workers(context, pointer.kind):
+        params = run_action.action_of(context.job, pointer.kind).params
+        arrived_at = max(pointer.instant, world.clock.now() - UNCLAIMED_AFTER - SLACK)
+        absence.begin(world, pointer.tenant, params, arrived_at)
+
+
+def _is_for_workers(context: RunContext, kind: Kind) -> bool:
+    return context.job is not None and run_action.action_of(context.job, kind).kind == QUEUE

@@ -1,0 +1,336 @@
+"""Workers that do not come: their runs get rows and end by their policies, and their application is reported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.domain.event import EventType
+from sweephand.domain.instants import text
+from sweephand.domain.run import Kind
+from sweephand.domain.schedule import Lane
+from tests.bench.meter import metered
+from tests.contract.native.api import Api
+from tests.contract.native.test_workers import REPORT, Hand, create, due, register, runs
+from tests.support import aws
+from tests.support.stage import TENANT
+
+EVERY_10_S, EVERY_MINUTE = [{"every": "PT10S"}], [{"every": "PT1M"}]
+SKIP = {"misfire": {"type": "skip", "maxLatenessSeconds": 10}}
+ALL = {"misfire": {"type": "all"}}
+ON_MISSED = {"onMissed": {"type": "http", "url": "https://example.org/missed"}}
+AWAY, BACK = EventType.APPLICATION_AWAY, EventType.APPLICATION_BACK
+
+
+@pytest.fixture
+def hand(api: Api) -> Hand:
+    return Hand(api, register(api))
+
+
+def states(api: Api, job: Mapping[str, Any]) -> Counter[str]:
+    return Counter(run.state.value for run in api.stage.runs(job["schedules"][0]["id"], Kind.SCHEDULED))
+
+
+def attention(api: Api) -> list[dict[str, Any]]:
+    items = api.get("/v1/attention").json["items"]
+    return [each for each in items if each["kind"] == "application"]
+
+
+def away(api: Api) -> list[Mapping[str, Any]]:
+    return api.stage.bus.of(AWAY)
+
+
+def back(api: Api) -> list[Mapping[str, Any]]:
+    return api.stage.bus.of(BACK)
+
+
+def totals(api: Api, job: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = api.get(f"/v1/jobs/{job['id']}").json["totals"]
+    return found
+
+
+def days(api: Api, number: int) -> None:
+    """Lets days go by. The stack works for ten minutes of each, around the time of day at which this begins."""
+    for _ in range(number):
+        api.stage.pass_time(86_400 - 600)
+        api.stage.run(600)
+
+
+def test_a_run_that_no_worker_takes_gets_its_row_within_a_minute(api, hand):
+    job = create(api)
+
+    due(api, 3_600 + 58)
+    assert runs(api, job) == []
+    api.stage.run(3)
+
+    [run] = runs(api, job)
+    assert (run["state"], run["reason"], run["status"], run["attempt"]) == ("HELD", "CONSUMER_AWAY", "RUNNING", 1)
+    assert run["enqueuedAt"] < run["plannedAt"]
+    assert run["startedAt"] is None
+
+
+def test_an_absent_worker_is_reported_within_two_minutes_and_its_runs_end_with_their_hooks(api, hand):
+    job = create(api, schedules=EVERY_10_S, policies=SKIP, hooks=ON_MISSED)
+    first = job["nextRunAt"][:19]
+
+    api.stage.run(10 + 120)
+
+    assert states(api, job).keys() == {"EXPIRED"}
+    assert api.stage.endpoint.received
+    [item] = attention(api)
+    assert (item["id"], item["since"][:19], item["nextStep"]["verb"]) == ("billing", first, "start")
+    assert item["sentence"].startswith("No worker of billing has received for 1")
+    [event] = away(api)
+    assert (event["application"], event["applicationVersion"], event["tenant"]) == ("billing", None, TENANT)
+    assert event["since"][:19] == first
+    [listed] = api.get("/v1/health", caller="provider").json["applications"]
+    assert (listed["tenant"], listed["name"], listed["backlog"]["inFlight"]) == (TENANT, "billing", 0)
+    assert listed["backlog"]["ready"] >= 12
+    assert api.stage.journal.counts["ApplicationsAway"] >= 1
+
+
+def test_a_worker_that_comes_back_takes_each_held_run_once_and_is_reported_once(api, hand):
+    job = create(api, schedules=EVERY_MINUTE, policies=ALL)
+    due(api, 4 * 3_600)
+    assert states(api, job) == {"HELD": 240 - 1}
+
+    tasks = hand.work()
+    api.stage.run(59)
+
+    planned = [task["plannedAt"] for task in tasks]
+    assert len(planned) == len(set(planned)) == 240
+    assert hand.work() == []
+    assert states(api, job) == {"SUCCESS": 240}
+    shown = totals(api, job)
+    assert shown["planned"] - shown["open"] == 240
+    assert len(away(api)) == 1
+    [event] = back(api)
+    assert (event["reason"], event["since"]) == ("RECEIVED", away(api)[0]["since"])
+    assert attention(api) == []
+    assert api.get("/v1/health", caller="provider").json["applications"] == []
+
+
+def test_the_default_policy_acts_while_the_worker_is_away(api, hand):
+    """Occurrences of up to 20 minutes may still run; before that, only the last one waits."""
+    job = create(api, schedules=EVERY_MINUTE, hooks=ON_MISSED)
+
+    due(api, 4 * 3_600)
+
+    found = states(api, job)
+    assert found["HELD"] == pytest.approx(20, abs=2)
+    assert found["MISSED"] + found["HELD"] == 239
+    assert len(api.stage.endpoint.received) == found["MISSED"]
+    shown = totals(api, job)
+    assert shown["planned"] - shown["open"] >= found["MISSED"]
+
+
+def test_a_worker_that_was_away_for_weeks_gets_the_last_occurrence_alone(api, hand):
+    job = create(api, schedules=[{"every": "P1D"}])
+    for _ in range(60):
+        days(api, 1)
+    assert states(api, job) == {"MISSED": 58, "HELD": 1}
+
+    register(api)
+    tasks = hand.work()
+    api.stage.run(60)
+
+    assert len(tasks) == 1
+    assert states(api, job) == {"MISSED": 58, "SUCCESS": 1}
+    assert (len(away(api)), len(back(api))) == (1, 1)
+
+
+def test_a_run_that_nobody_takes_for_four_days_expires_under_any_policy(api, hand):
+    job = create(api, schedules=[{"at": text(api.stage.clock.now() + timedelta(hours=1))}], policies=ALL)
+
+    api.stage.run(3_600 + 120)
+    days(api, 5)
+
+    [run] = runs(api, job)
+    assert (run["state"], run["reason"]) == ("EXPIRED", "MAX_AGE")
+    assert api.get(f"/v1/jobs/{job['id']}").json["state"] == "COMPLETED"
+    assert hand.work() == []
+
+
+def test_a_worker_that_never_came_is_away(api):
+    register(api)
+    create(api)
+
+    due(api, 3_600 + 120)
+
+    assert len(attention(api)) == 1
+
+
+def test_one_of_two_workers_is_enough(api, hand):
+    create(api, schedules=EVERY_10_S, policies={"overlap": "allow"})
+
+    for _ in range(30):
+        api.stage.run(10)
+        hand.work()
+
+    assert (attention(api), away(api), back(api)) == ([], [], [])
+
+
+def test_a_busy_worker_is_not_away(api, hand):
+    """Its only thread carries out one run while others wait."""
+    job = create(api, schedules=EVERY_10_S, policies={"overlap": "allow", **ALL})
+    api.stage.run(11)
+    [message] = hand.receive(1)
+    task = hand.claim(message).json["task"]
+
+    for _ in range(30):
+        api.stage.run(10)
+        hidden = {"VisibilityTimeout": 60, "ReceiptHandle": message.receipt}
+        api.stage.sqs.change_message_visibility(QueueUrl=hand.url, **hidden)
+        owner = {"owner": f"hand/{message.receipt}"}
+        assert api("POST", f"/v1/runs/{task['runId']}/heartbeat", owner).status == 200
+
+    assert (attention(api), away(api)) == ([], [])
+    assert states(api, job)["HELD"] > 20
+    assert hand.report(task, message).status == 200
+    hand.delete(message)
+    hand.work()
+    assert states(api, job).keys() == {"SUCCESS"}
+    assert back(api) == []
+
+
+def test_only_the_version_without_workers_is_away(api, hand):
+    pinned = register(api, version="2")
+    create(api, {**REPORT, "version": "2"})
+    create(api)
+
+    due(api, 3_600)
+    hand.work()
+    due(api, 120)
+
+    [item] = attention(api)
+    assert (item["name"], away(api)[0]["applicationVersion"]) == ("billing version 2", "2")
+    Hand(api, pinned, version="2").work()
+    api.stage.run(60)
+    assert attention(api) == []
+    assert len(back(api)) == 1
+
+
+def test_an_application_without_due_runs_is_never_away_and_costs_nothing(api, hand):
+    create(api, schedules=[])
+
+    with metered() as meter:
+        due(api, 24 * 3_600)
+
+        assert meter.take().writes == 0
+    assert (attention(api), away(api)) == ([], [])
+    assert api.stage.waiting() == {}
+
+
+def test_a_worker_that_comes_and_goes_is_reported_each_time(api, hand):
+    create(api, schedules=EVERY_MINUTE, policies={**SKIP, "overlap": "allow"})
+
+    for _ in range(3):
+        due(api, 600)
+        hand.work()
+        due(api, 30)
+
+    assert (len(away(api)), len(back(api))) == (3, 3)
+    assert len({event["since"] for event in away(api)}) == 3
+    assert [event["since"] for event in away(api)] == [event["since"] for event in back(api)]
+
+
+def test_a_job_that_is_paused_while_its_worker_is_away_does_not_run_afterwards(api, hand):
+    job = create(api, policies=ALL)
+    due(api, 3_600 + 120)
+
+    api("POST", f"/v1/jobs/{job['id']}/pause")
+    assert hand.work() == []
+    api.stage.run(60)
+
+    [run] = [each for each in runs(api, job) if each["kind"] == "scheduled"]
+    assert (run["state"], run["reason"]) == ("SKIPPED", "PAUSED")
+
+
+def test_a_job_that_is_deleted_while_its_worker_is_away_leaves_nothing_open(api, hand):
+    job = create(api, schedules=EVERY_MINUTE, policies=ALL)
+    due(api, 600)
+
+    assert api("DELETE", f"/v1/jobs/{job['id']}").status == 204
+    api.stage.run(300)
+
+    assert states(api, job).keys() <= {"CANCELLED"}
+    assert hand.work() == []
+    api.stage.run(300)
+    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])
+    assert attention(api) == []
+
+
+@pytest.mark.parametrize("how", ["manual", "hook", "retry"])
+def test_runs_that_have_rows_before_their_messages_are_looked_after_too(api, hand, how):
+    failing = {"type": "http", "url": "https://example.org/run"}
+    if how == "hook":
+        job = api.create(action=failing, schedules=[], hooks={"onSuccess": REPORT})
+    else:
+        job = create(api, REPORT | {"retry": {"type": "fixed", "delaySeconds": 60, "maxRetries": 3}}, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+    if how == "retry":
+        hand.work("failure")
+        api.stage.run(60)
+    assert away(api) == []
+
+    api.stage.run(120)
+
+    assert len(away(api)) == 1
+    assert len(hand.work()) == 1
+    api.stage.run(60)
+    assert len(back(api)) == 1
+
+
+def test_a_worker_that_dies_in_a_run_is_away_after_the_lease(api, hand):
+    create(api, schedules=[])
+    job = create(api, schedules=[])
+    api("POST", f"/v1/jobs/{job['id']}/run")
+    [message] = hand.receive()
+    assert hand.claim(message).json["verdict"] == "run"
+
+    api.stage.run(60 + 60 + 60)
+
+    assert len(away(api)) == 1
+    assert len(hand.work()) == 1
+
+
+def test_a_purged_queue_ends_the_report_and_the_audit_refills_it(api, hand):
+    job = create(api, policies=ALL)
+    due(api, 3_600 + 120)
+    api.stage.sqs.purge(hand.url)
+
+    due(api, 1_200)
+    [event] = back(api)
+    assert event["reason"] == "NOTHING_WAITS"
+    api.stage.audit()
+
+    assert len(hand.work()) == 1
+    assert states(api, job)["SUCCESS"] == 1
+
+
+def test_a_job_that_no_longer_goes_to_workers_runs_elsewhere(api, hand):
+    job = create(api, schedules=EVERY_MINUTE, policies=ALL)
+    due(api, 60)
+
+    action = dict.fromkeys(("application", "task", "version")) | {"type": "http", "url": "https://example.org/run"}
+    changed = api("PATCH", f"/v1/jobs/{job['id']}", {"action": action})
+    assert changed.status == 200, changed.text
+    due(api, 180)
+
+    assert states(api, job).keys() == {"SUCCESS"}
+    assert not [body for body in api.stage.sqs.bodies(aws.URLS[Lane.FAST]) if "unclaimed" in body]
+
+
+def test_looking_after_a_run_writes_nothing_if_a_worker_has_taken_it(api, hand):
+    create(api, policies={"overlap": "allow"})
+    due(api)
+    hand.work()
+
+    with metered() as meter:
+        api.stage.run(120)
+
+        assert meter.take().writes == 0
