@@ -453,13 +453,13 @@ def test_a_collection_cannot_be_renamed(api):
 def test_a_quota_of_a_day_is_a_day_by_the_clock_in_every_zone(api, zone, least_s, timing, refused_s):
     api("POST", "/v1/calendars", {"name": "weekend", "weekly": [{"days": ["SAT", "SUN"]}]})
     api("POST", "/v1/collections", {"name": "rare", "quota": {"minIntervalSeconds": least_s}})
-    schedule = {"name": "a", "timezone": zone, **timing}
-    job = {**JOB, "collection": "rare", "schedules": [schedule]}
+    schedule = {"timezone": zone, **timing}
+    job = {**JOB, "collection": "rare", "schedules": [{"name": "a", **schedule}]}
 
     replies = [
         api("POST", "/v1/jobs", job),
         api("PUT", "/v1/job-sets/s", {"jobs": [{"key": "a", **job}]}),
-        api("POST", "/v1/schedules:preview", {**schedule, "collection": "rare", "name": None}),
+        api("POST", "/v1/schedules:preview", {**schedule, "collection": "rare"}),
     ]
 
     if refused_s is None:

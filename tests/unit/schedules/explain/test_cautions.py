@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from sweephand.schedules.explain.preview_warnings import CAUTIONS, cautions, describe
+from sweephand.schedules.rule import between
 from sweephand.schedules.timing import Timing, parse
 from tests.unit.schedules.test_shared_properties import timings_and_instants
 
@@ -282,3 +285,78 @@ def test_an_occurrence_that_comes_once_more_is_not_many_in_an_hour():
 )  # fmt: skip
 def test_a_description_is_the_summary_with_all_limits_and_modifiers(fields: dict[str, object], expected: str) -> None:
     assert describe(parse(fields, now=NOW, salt="a"), NOW) == expected
+
+
+IN_MARCH = datetime(2027, 3, 1, 9, tzinfo=UTC)
+
+
+def in_march(fields: dict[str, object]) -> list[str]:
+    return [f"{each.code} {each.text}" for each in cautions(parse(fields, now=IN_MARCH, salt="a"), IN_MARCH)]
+
+
+NEW_YORK = {"timezone": "America/New_York"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "moved", "clock", "days"),
+    [
+        ({"every": "P1D"}, "2027-03-14T09:00:00Z", "05:00:00 instead of 04:00:00", 1),
+        ({"every": "PT24H"}, "2027-03-14T09:00:00Z", "05:00:00 instead of 04:00:00", 1),
+        (
+            {"every": "P2D", "startTime": "2027-03-01T09:00:00"},
+            "2027-03-15T14:00:00Z",
+            "10:00:00 instead of 09:00:00",
+            2,
+        ),
+        ({"every": "P1W"}, "2027-03-15T09:00:00Z", "05:00:00 instead of 04:00:00", 7),
+        ({"every": "P1D", "jitterSeconds": 60}, "2027-03-14T09:00:00Z", "05:00:00 instead of 04:00:00", 1),
+        ({"every": "P1D", "align": "epoch"}, "2027-03-15T00:00:00Z", "20:00:00 instead of 19:00:00", None),
+        ({"every": "R9/2027-03-12T09:00:00/P1D"}, "2027-03-14T14:00:00Z", "10:00:00 instead of 09:00:00", None),
+        ({"eventBridge": "rate(1 day)"}, "2027-03-14T09:00:00Z", "05:00:00 instead of 04:00:00", None),
+        ({"recurrence": {"frequency": "hour", "interval": 48}}, "2027-03-15T09:00:00Z", "05:00:00 instead", None),
+    ],
+)
+def test_days_of_elapsed_time_say_when_their_time_of_day_changes(fields, moved, clock, days):
+    (told,) = in_march({**fields, **NEW_YORK})
+
+    since = f"CLOCK_CHANGE its days are 24 hours of elapsed time: from {moved} on"
+    assert told.startswith(f"{since}, the clock in America/New_York reads {clock}")
+    if days is None:
+        assert "write" not in told
+        return
+    better = json.loads("{" + told.partition("write ")[2] + "}")
+    assert better == {"recurrence": {"frequency": "day", "interval": days}}
+    kept = {name: each for name, each in fields.items() if name != "every"}
+    before, after = (parse({**each, **NEW_YORK}, now=IN_MARCH, salt="a").rule for each in (fields, {**kept, **better}))
+    change = datetime(2027, 3, 14, 7, tzinfo=UTC)
+    assert between(before, IN_MARCH, change, 20) == between(after, IN_MARCH, change, 20)
+    assert after.next_after(change) != before.next_after(change)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"every": "P1D"},
+        {"every": "P1D", "timezone": "Asia/Kolkata"},
+        {"every": "P1D", "align": "clock", **NEW_YORK},
+        {"every": "P1D", "align": "actual_start", **NEW_YORK},
+        {"every": "PT12H", **NEW_YORK},
+        {"every": "P1D", "count": 3, **NEW_YORK},
+        {"every": "P1D", "endTime": "2027-03-10T00:00:00Z", **NEW_YORK},
+        {"every": "P1M", **NEW_YORK},
+        {"recurrence": {"frequency": "day"}, **NEW_YORK},
+    ],
+)
+def test_days_that_keep_their_time_or_end_before_are_not_reported(fields):
+    assert in_march(fields) == []
+
+
+def test_answers_say_that_days_are_elapsed_time_where_the_clock_changes():
+    def summary(**fields: Any) -> str:
+        return parse({"every": "P1D", **fields}, now=IN_MARCH).summary
+
+    assert (
+        summary(**NEW_YORK)
+        == "every day from 2027-03-02T09:00:00Z, in elapsed time, not by the clock of America/New_York"
+    )
+    assert summary() == summary(timezone="Asia/Kolkata") == "every day from 2027-03-02T09:00:00Z"

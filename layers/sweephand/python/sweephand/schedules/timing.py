@@ -20,6 +20,7 @@ from sweephand.schedules.rule import (
     Jittered,
     Never,
     Series,
+    Steps,
     Undecided,
     Window,
     limited,
@@ -158,6 +159,14 @@ class Timing:
                 self.rule.next_after(upcoming)
         except Undecided as hard:
             raise hard.changed(field="calendars" if self.calendars else self.notation) from hard
+
+    @property
+    def elapsed_step_s(self) -> int | None:
+        """Returns the seconds of a step that no clock change alters; None for times on a clock, and actual starts."""
+        series = self._compiled.series
+        while isinstance(series, Window):
+            series = series.series
+        return series.step_s if isinstance(series, Steps) and self.actual_start_interval_s is None else None
 
     @property
     def interval_s(self) -> int | None:

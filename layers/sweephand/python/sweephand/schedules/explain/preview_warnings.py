@@ -53,7 +53,8 @@ CAUTIONS = {
     "JITTER_CUT_SHORT": "`jitterSeconds` is at least as long as the shortest gap",
     "FIXED_OFFSET": "the time zone is an abbreviation with one offset all year",
     "HARD_TO_COMPUTE": "some occurrences take too long to compute: `items`, `gaps` and `warnings` may end early",
-    "CLOCK_CHANGE": "a clock change within the next year moves, doubles or leaves out an occurrence",
+    "CLOCK_CHANGE": "a clock change within the next year moves, doubles or leaves out an occurrence, or moves days of"
+    " elapsed time to another time of day",
 }
 """The closed list of codes with their meanings."""
 
@@ -95,10 +96,13 @@ def _cautions(timing: Timing, second: int) -> Iterator[Caution]:
     if first > second + YEAR_S:
         yield Caution("FAR_AWAY", f"the next occurrence is {instant_text(first)}, more than a year away")
     clock = on_clock(timing.rule)
+    series = timing.rule.series if isinstance(timing.rule, Jittered) else timing.rule
+    ahead = _Ahead(series, second, second + YEAR_S, timing.count)
     if clock is not None:
         yield from _of_pattern(clock.pattern, _to_the_end(timing), clock.zone.wall(second))
-        series = timing.rule.series if isinstance(timing.rule, Jittered) else timing.rule
-        yield from _of_changes(clock, _Ahead(series, second, second + YEAR_S, timing.count))
+        yield from _of_changes(clock, ahead)
+    elif (step_s := timing.elapsed_step_s) is not None and step_s % DAY_S == 0:
+        yield from _of_elapsed_days(timing, step_s, ahead)
 
 
 def _zone(timing: Timing) -> Iterator[Caution]:
@@ -279,6 +283,28 @@ def _of_changes(clock: OnWallClock, ahead: _Ahead) -> Iterator[Caution]:
             when = "both times" if both else "the first time" if second < start else "the second time"
             text = f"the clock in {zone.name} reads {moved_by.local_time} twice: it runs {when}"
         yield Caution("CLOCK_CHANGE", text)
+
+
+def _of_elapsed_days(timing: Timing, step_s: int, ahead: _Ahead) -> Iterator[Caution]:
+    """Warns about the first clock change that moves steps of whole days to another time of day."""
+    zone, first = timing.zone, ahead.series.after(ahead.after)
+    if first is None:
+        return
+    before = zone.wall(first) % DAY_S
+    for piece in range(zone.piece(first) + 1, zone.piece(ahead.until) + 1):
+        moved = ahead.series.after(zone.starts[piece] - 1)
+        if moved is None or not ahead.lets(moved) or zone.wall(moved) % DAY_S == before:
+            continue
+        text = (
+            f"its days are 24 hours of elapsed time: from {instant_text(moved)} on, the clock in {zone.name} reads "
+            f"{wall_text(zone.wall(moved))[11:]} instead of {wall_text(before)[11:]}"
+        )
+        facts = json.loads(timing.packed).get("every", {})
+        if facts.get("align") == "start" and "until" not in facts:
+            recurrence = json.dumps({"frequency": "day", "interval": step_s // DAY_S})
+            text += f'; to keep the time of day, write "recurrence": {recurrence}'
+        yield Caution("CLOCK_CHANGE", text)
+        return
 
 
 _FROM = re.compile(r"from [0-9]{4}-")

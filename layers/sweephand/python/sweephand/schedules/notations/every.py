@@ -173,6 +173,8 @@ def _compile(facts: Facts, rules: Rules) -> Compiled:
         )
     anchor = int(facts["anchor"])
     late = ", counted from each actual start" if align is Align.ACTUAL_START else ""
+    if not late and step_s % _DAY_S == 0 and rules.zone.piece(anchor) + 1 < len(rules.zone.starts):
+        late = f", in elapsed time, not by the clock of {rules.zone.name}"
     return Compiled(
         Steps(anchor, step_s),
         lambda: f"{_words(step_s)} from {instant_text(anchor)}{late}",
