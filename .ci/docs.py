@@ -107,6 +107,7 @@ STATES_OF: Mapping[Reason, str] = {
     Reason.CONSUMER_AWAY: "HELD, MISSED",
     Reason.MAX_LATENESS: "EXPIRED",
     Reason.MAX_AGE: "EXPIRED, ERROR, REQUEST_ERROR",
+    Reason.RETENTION: "EXPIRED",
     Reason.BY_USER: "CANCELLED",
     Reason.REPLACED: "CANCELLED",
     Reason.OWNER_GONE: "CANCELLED",

@@ -47,7 +47,8 @@ export const REASONS = {
   "SERVICE_OUTAGE": "The service did not run, or an executor received the run too late, and the misfire policy left it out (see message).",
   "CONSUMER_AWAY": "No worker of its application has taken it, or the consumer of its event is away, was away for too long, or was deleted (see message).",
   "MAX_LATENESS": "It would have begun later than maxLatenessSeconds allows.",
-  "MAX_AGE": "Its message waited for more than 4 days, or the next attempt would begin later than maxAgeSeconds allows.",
+  "MAX_AGE": "Its message waited for more than 4 days or was found lost after them, or the next attempt would begin later than maxAgeSeconds allows.",
+  "RETENTION": "The audit looked for it when its row could already have expired. It may have run.",
   "BY_USER": "Somebody cancelled it.",
   "REPLACED": "A later run of its schedule replaced it; message names it.",
   "OWNER_GONE": "Its job or schedule was deleted."

@@ -545,7 +545,7 @@ def test_the_provider_sees_the_findings_of_the_last_audit(api):
 
     shown = api.get("/v1/health", caller="provider").json["lastAudit"]
 
-    counts = {"stopped": 0, "lost": 0, "corrected": 0, "unreadable": 0, "waiting": 0}
+    counts = {"stopped": 0, "lost": 0, "expired": 0, "corrected": 0, "unreadable": 0, "waiting": 0}
     assert shown == {"at": "2027-03-01T12:00:00Z", "everything": True, "finished": True, "schedules": 1, **counts}
     assert "lastAudit" not in api.get("/v1/health").json
 

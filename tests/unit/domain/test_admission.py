@@ -366,3 +366,38 @@ def test_a_reaction_whose_action_is_gone_is_cancelled(kind: Kind, state: State) 
     waiting = run(state, kind=kind)
 
     assert admit(pointer(), RunContext(job(), schedule(), waiting), NOW) == End(State.CANCELLED, Reason.OWNER_GONE)
+
+
+# After a long time
+
+
+def test_a_pointer_of_the_audit_does_nothing_after_its_time() -> None:
+    audited = pointer(decided=True, not_after=NOW + HOUR)
+
+    assert gate(NOW + HOUR, message=audited) == Claim(1)
+    assert isinstance(gate(NOW + HOUR + SECOND, message=audited), Drop)
+    for state in CLAIMABLE:
+        assert isinstance(gate(NOW + HOUR + SECOND, message=audited, run=run(state)), Drop)
+    assert gate(NOW + HOUR + SECOND, message=audited, run=run(State.SUCCESS)) == Effects()
+
+
+def test_a_run_whose_row_has_expired_is_not_repeated() -> None:
+    """Its wake, its effects or its next attempt was sent while the row was there."""
+    assert isinstance(gate(message=pointer(decided=True, recorded=True)), Drop)
+    assert gate(message=pointer(recorded=True), run=run(State.QUEUED)) == Claim(1)
+
+
+def test_a_call_that_may_have_succeeded_days_ago_is_not_repeated() -> None:
+    lost, days_later = run(lease_until=NOW), NOW + MAX_AGE
+
+    assert gate(days_later, run=lost) == TakeOver()
+    assert gate(days_later + SECOND, run=lost) == EndLost()
+    assert gate(days_later + SECOND, run=lost, job=RETRIED) == EndLost()
+
+
+def test_a_result_that_did_not_come_days_ago_is_not_awaited_by_another_attempt() -> None:
+    again = replace(RETRIED, policies={"onNoResult": "retry"})
+    silent = run(State.ACK_RECVD, deadline_at=NOW)
+
+    assert isinstance(gate(NOW + MAX_AGE, run=silent, job=again), FailAttempt)
+    assert gate(NOW + MAX_AGE + SECOND, run=silent, job=again) == EndUnanswered(State.UNKNOWN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -126,6 +126,13 @@ class Retention:
 
     run_days: int = 15
     ended_job_days: int = 60
+
+
+REMEMBERED = timedelta(days=Retention.run_days) - timedelta(hours=1)
+"""The age up to which an occurrence that has run certainly has its row: no collection keeps runs for a shorter time.
+
+Without a row, an older occurrence may or may not have run. It must not be treated as one that never ran.
+"""
 
 
 CALLBACK_S, LONGEST_CALLBACK_S = 1_800, 604_800

@@ -43,7 +43,8 @@ class Pointer:
     instant: the planned instant in whole seconds. attempt: the attempt to make. generation: the schedule's generation
     that planned the instant. decided: whether the misfire policy was already applied (catch-up, change, audit). mark:
     shows, when a worker claims the run, that the service sent the pointer (security.marks); only messages to
-    applications have one.
+    applications have one. recorded: whether the run had a row when the pointer was sent; if the row has expired since,
+    the run is not repeated. not_after: the end of the time in which the pointer may act (audit); None for no limit.
 
     Subjects other than RUN:
     SCHEDULE: complete the schedule if it is over. CLEAN_UP: end the open runs of a deleted owner (run: the name of the
@@ -67,6 +68,8 @@ class Pointer:
     generation: int = 0
     decided: bool = False
     subject: Subject = Subject.RUN
+    recorded: bool = False
+    not_after: datetime | None = None
     mark: str | None = field(default=None, compare=False)
 
     @property
@@ -100,6 +103,10 @@ def encode(pointer: Pointer) -> str:
     }
     if pointer.subject is not Subject.RUN:
         members["subject"] = pointer.subject.value
+    if pointer.recorded:
+        members["recorded"] = True
+    if pointer.not_after is not None:
+        members["notAfter"] = epoch_s(pointer.not_after)
     if pointer.mark is not None:
         members["mark"] = pointer.mark
     return json.dumps(members, separators=(",", ":"))
@@ -122,6 +129,8 @@ def decode(body: str) -> Pointer:
             generation=int(members["generation"]),
             decided=members["decided"] is True,
             subject=Subject(members.get("subject", Subject.RUN.value)),
+            recorded=members.get("recorded") is True,
+            not_after=None if members.get("notAfter") is None else from_s(int(members["notAfter"])),
             mark=None if members.get("mark") is None else _text(members["mark"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as wrong:

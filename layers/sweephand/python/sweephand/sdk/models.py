@@ -1337,6 +1337,7 @@ class LastAudit(Model):
     schedules: int
     stopped: int
     lost: int
+    expired: int
     corrected: int
     unreadable: int
     waiting: int
@@ -1347,6 +1348,7 @@ class LastAudit(Model):
         "schedules": ("schedules", None),
         "stopped": ("stopped", None),
         "lost": ("lost", None),
+        "expired": ("expired", None),
         "corrected": ("corrected", None),
         "unreadable": ("unreadable", None),
         "waiting": ("waiting", None),

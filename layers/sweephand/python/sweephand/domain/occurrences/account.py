@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from sweephand.domain.instants import EPOCH
 from sweephand.domain.occurrences.generations import Generation, Owed, owed_between
+from sweephand.domain.occurrences.misfire import Span
 from sweephand.domain.occurrences.series import count_within
-from sweephand.domain.run import LATE_END, Run, State
+from sweephand.domain.run import LATE_END, Reason, Run, State
 from sweephand.records import dataclass
 
 PASSES_OPEN = LATE_END + timedelta(hours=1)
@@ -29,7 +31,7 @@ class Account:
 
     rows: sent occurrences by uuid. lines: ranges of occurrences that were not sent. generations: the plans that cover
     instants after `since`; the last one is in force. next_at: the schedule's next occurrence, if it waits for one.
-    whole: whether all rows were read.
+    whole: whether all rows were read. remembered_from: rows of occurrences up to this instant may have expired.
     """
 
     since: datetime
@@ -38,6 +40,7 @@ class Account:
     generations: Sequence[Generation]
     next_at: datetime | None = None
     whole: bool = True
+    remembered_from: datetime = EPOCH
 
     @property
     def newest(self) -> datetime:
@@ -52,10 +55,12 @@ class Account:
     def owed(self, until: datetime, most: int) -> list[Owed]:
         """Returns at most `most` instants up to `until` at which the plans require an occurrence.
 
-        Rules give all their instants. Chains of actual starts give only the missing links, see `_chained`.
+        Leaves out instants whose rows may have expired. Rules give all their instants. Chains of actual starts give
+        only the missing links, see `_chained`.
         """
-        by_rule = owed_between(self.generations, self.since, until, most)
-        chained = [each for each in self._chained() if each.instant <= until]
+        since = max(self.since, self.remembered_from)
+        by_rule = owed_between(self.generations, since, until, most)
+        chained = [each for each in self._chained() if since < each.instant <= until]
         return sorted([*by_rule, *chained], key=lambda each: each.instant)[:most] if chained else by_rule
 
     def missing(self, until: datetime, most: int) -> list[Owed]:
@@ -72,13 +77,37 @@ class Account:
         rows = sum(1 for run in self.rows.values() if run.planned_at <= until)
         return rows + len(self.missing(until, most))
 
+    def forgotten(self, planned: int, until: datetime, most: int) -> Span | None:
+        """Returns the occurrences whose rows have probably expired, as one span; None if there are none.
+
+        planned: how many occurrences were sent after `since`, up to `until`. The plan decides how many there are. The
+        rules give the span, and a limit, if they are known for all of that time.
+        """
+        last = self.remembered_from
+        if self.since >= last:
+            return None
+        owed = owed_between(self.generations, self.since, last, most)
+        gone = self.without_row(owed)
+        count = planned - self.planned(until, most) if self.whole else len(gone)
+        if self._gives_all(owed, most):
+            count = min(count, len(gone))
+        if count <= 0:
+            return None
+        return Span(gone[0].instant, gone[-1].instant, count) if gone else Span(self.since + SECOND, last, count)
+
+    def _gives_all(self, owed: Sequence[Owed], most: int) -> bool:
+        """Returns True if these are all instants of the plans since `since`: none is a chain, and none has expired."""
+        by_rule = all(each.interval is None for each in self.generations)
+        return by_rule and len(owed) < most and min(each.since for each in self.generations) <= self.since
+
     def miscounted(self) -> list[tuple[Run, int]]:
         """Returns the misfire ranges that count occurrences with a row of their own, each with the correct count."""
         by_number = {each.number: each for each in self.generations}
         found = []
         for line in self.lines:
             generation = by_number.get(line.generation)
-            if line.state not in (State.MISSED, State.EXPIRED) or generation is None:
+            counts_missed = line.state in (State.MISSED, State.EXPIRED) and line.reason is not Reason.RETENTION
+            if not counts_missed or generation is None:
                 continue
             last = last_of(line)
             own = sum(1 for run in self.rows.values() if line.planned_at <= run.planned_at <= last)
@@ -103,7 +132,7 @@ class Account:
         settled = min([until + SECOND, *firm]) - SECOND
         if self.generations[-1].interval is not None:
             links = [run.planned_at for run in self.rows.values() if run.planned_at <= settled]
-            settled = max(links, default=self.since + SECOND) - SECOND
+            settled = max(links, default=settled + SECOND) - SECOND
         for line in sorted(self.lines, key=lambda line: line.planned_at, reverse=True):
             if line.planned_at <= settled < last_of(line):
                 settled = line.planned_at - SECOND

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.occurrences.lateness import ALL_UNDER, FRESH, Misfire, Policy
 from sweephand.domain.occurrences.series import count_within
 from sweephand.domain.run import Reason, State
@@ -11,6 +12,7 @@ from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing
 
 SECOND = timedelta(seconds=1)
+NONE_AHEAD = timedelta(0)
 
 
 @dataclass(frozen=True)
@@ -47,31 +49,37 @@ class Missed:
     latest: datetime | None = None
 
 
-def missed(timing: Timing, policy: Policy, next_at: datetime, now: datetime, planned_total: int) -> Missed | None:
+def missed(
+    timing: Timing, policy: Policy, next_at: datetime, now: datetime, planned_total: int, ahead: timedelta = NONE_AHEAD
+) -> Missed | None:
     """Returns the verdict on the occurrences that a sweep at `now` finds missed.
 
     Returns None unless more than one is over two minutes old. planned_total: how many occurrences of its count were
-    sent. The last missed occurrence is computed, not reached step by step.
+    sent. ahead: how far beyond `next_at` messages may have been sent before. The last missed occurrence is computed,
+    not reached step by step.
     """
     if timing.actual_start_interval_s is not None:
         return None  # the next occurrence depends on the start of this one: at most one can be missed
     last = timing.rule.last_until(now - FRESH)
     if last is None or last <= next_at:
         return None
-    verdict = _judged(timing, policy, _span(timing, next_at, last), now)
+    verdict = _judged(timing, policy, _span(timing, next_at, last), now, ahead)
     left = None if timing.count is None else timing.count - planned_total
     if left is not None and verdict.caught_up is not None and verdict.caught_up.count > left:
         return None  # the count ends the series within the span: the rest of it is simply sent
     return verdict
 
 
-def _judged(timing: Timing, policy: Policy, whole: Span, now: datetime) -> Missed:
+def _judged(timing: Timing, policy: Policy, whole: Span, now: datetime, ahead: timedelta) -> Missed:
     left_out: list[LeftOut] = []
     first: datetime | None = whole.first
-    expired = _last_expired(timing, policy, whole, now)
-    if expired is not None:
-        left_out.append(LeftOut(_span(timing, whole.first, expired), State.EXPIRED, Reason.MAX_LATENESS))
-        first = timing.rule.next_after(expired) if expired < whole.last else None
+    for last, reason in (
+        (_last_uncertain(timing, whole, now, ahead), Reason.MAX_AGE),
+        (_last_expired(timing, policy, whole, now), Reason.MAX_LATENESS),
+    ):
+        if first is not None and last is not None and last >= first:
+            left_out.append(LeftOut(_span(timing, first, last), State.EXPIRED, reason))
+            first = timing.rule.next_after(last) if last < whole.last else None
     if first is None:
         return Missed(whole, tuple(left_out))
     if policy.runs_all(now - whole.first):
@@ -81,6 +89,14 @@ def _judged(timing: Timing, policy: Policy, whole: Span, now: datetime) -> Misse
     if dropped is not None and dropped >= first:
         left_out.append(LeftOut(_span(timing, first, dropped), State.MISSED, Reason.SERVICE_OUTAGE))
     return Missed(whole, tuple(left_out), latest=latest)
+
+
+def _last_uncertain(timing: Timing, whole: Span, now: datetime, ahead: timedelta) -> datetime | None:
+    """Returns the last occurrence that may have run and lost its row since: an interrupted sweep may have sent it."""
+    if now - whole.first <= REMEMBERED:
+        return None
+    last = timing.rule.last_until(min(whole.first + ahead, whole.last))
+    return whole.first if last is None else max(last, whole.first)
 
 
 def _last_expired(timing: Timing, policy: Policy, whole: Span, now: datetime) -> datetime | None:

@@ -187,6 +187,9 @@ def flow_key_of(kind: Kind, context: RunContext) -> str | None:
 
 def admit(pointer: Pointer, context: RunContext, now: datetime, sent_at: datetime | None = None) -> Admission:
     """Decides what to do with a pointer. sent_at: when the queue accepted the message."""
+    finished = context.run is not None and context.run.finished
+    if pointer.not_after is not None and now > pointer.not_after and not finished:
+        return Drop("the audit sent it too long ago; the next audit decides")
     if context.run is not None:
         return _with_row(pointer, context, context.run, now)
     return _without_row(pointer, context, now, sent_at)
@@ -225,8 +228,8 @@ def _late_without_row(pointer: Pointer, context: RunContext, now: datetime) -> S
 
 def _without_row(pointer: Pointer, context: RunContext, now: datetime, sent_at: datetime | None) -> Admission:
     """Decides in the protocol's order: owner, time, plan, off times, lateness, permission to run."""
-    if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1:
-        return Drop("its run must be written before its message")
+    if pointer.kind is not Kind.SCHEDULED or pointer.attempt > 1 or pointer.recorded:
+        return Drop("its run is written before its message, and its row may have expired")
     if context.job is None or context.schedule is None:
         return Drop("its schedule is gone")
     if pointer.instant > now:
@@ -364,10 +367,10 @@ def _with_row(pointer: Pointer, context: RunContext, run: Run, now: datetime) ->
     if run.state is State.HELD:
         return _held(pointer, context, run, job, now)
     if run.state is State.TRIGGERED:
-        return _after_lost(job, schedule, run)
+        return _after_lost(job, schedule, run, now)
     if run.state in AWAITING_RESULT:
         if run.deadline_at is not None and run.deadline_at <= now:
-            return _unanswered(job, schedule, run)
+            return _unanswered(job, schedule, run, now)
         return _still_ahead(run, run.deadline_at)
     if pointer.attempt < run.attempt:
         return SendPointer() if run.wake_at is None else Acknowledge("its row in the index wakes it")
@@ -402,12 +405,15 @@ def judged_again_at(pointer: Pointer, schedule: Schedule) -> datetime:
     return latest if too_late is None else min(latest, too_late)
 
 
-def _after_lost(job: Job, schedule: Schedule | None, run: Run) -> TakeOver | FailAttempt | EndLost:
+def _after_lost(job: Job, schedule: Schedule | None, run: Run, now: datetime) -> TakeOver | FailAttempt | EndLost:
     """Decides about an attempt whose executor was lost.
 
     At-least-once delivery means that another try is made as long as one is possible: the call may never have begun.
+    No other try is made days later.
     """
     if policies_of(job, schedule).get("delivery") == "at_most_once":
+        return EndLost()
+    if _long_ago(run.lease_until, now):
         return EndLost()
     if run.lost_in_attempt < MAX_LOST:
         return TakeOver()
@@ -416,11 +422,17 @@ def _after_lost(job: Job, schedule: Schedule | None, run: Run) -> TakeOver | Fai
     return TakeOver() if run.lost_in_attempt < MAX_LOST_LAST else EndLost()
 
 
-def _unanswered(job: Job, schedule: Schedule | None, run: Run) -> FailAttempt | EndUnanswered:
+def _long_ago(at: datetime | None, now: datetime) -> bool:
+    """Returns True if a call was to end so long ago that it is not repeated, because it may have succeeded."""
+    return at is not None and now - at > MAX_AGE
+
+
+def _unanswered(job: Job, schedule: Schedule | None, run: Run, now: datetime) -> FailAttempt | EndUnanswered:
     """Decides about a run whose result did not come in time. An ECS task is stopped then, so its run ends."""
     if _is_task(job, run):
         return EndUnanswered(State.TIMEOUT)
-    if policies_of(job, schedule).get("onNoResult") == "retry" and _attempts_left(job, run):
+    retries = policies_of(job, schedule).get("onNoResult") == "retry" and not _long_ago(run.deadline_at, now)
+    if retries and _attempts_left(job, run):
         return FailAttempt(State.UNKNOWN, Reason.DEADLINE)
     return EndUnanswered(State.UNKNOWN)
 

@@ -43,8 +43,10 @@ MEANINGS: Mapping[Reason, str] = {
     ),
     Reason.MAX_LATENESS: "It would have begun later than `maxLatenessSeconds` allows.",
     Reason.MAX_AGE: (
-        "Its message waited for more than 4 days, or the next attempt would begin later than `maxAgeSeconds` allows."
+        "Its message waited for more than 4 days or was found lost after them, or the next attempt would begin later "
+        "than `maxAgeSeconds` allows."
     ),
+    Reason.RETENTION: "The audit looked for it when its row could already have expired. It may have run.",
     Reason.BY_USER: "Somebody cancelled it.",
     Reason.REPLACED: "A later run of its schedule replaced it; `message` names it.",
     Reason.OWNER_GONE: "Its job or schedule was deleted.",

@@ -37,14 +37,15 @@ class Findings:
     """The findings of one audit.
 
     schedules: compared with their ledger. stopped: series that had no next time, now repaired. lost: runs whose pointer
-    was sent again. corrected: counts that were wrong. unreadable: schedules whose stored text cannot be read; the sweep
-    takes them out of service. waiting: schedules left for the next audit because the table did not answer. rest: where
-    to continue if time ran out.
+    was sent again. expired: occurrences too old to run, now ranges of the ledger. corrected: counts that were wrong.
+    unreadable: schedules whose stored text cannot be read; the sweep takes them out of service. waiting: schedules left
+    for the next audit because the table did not answer. rest: where to continue if time ran out.
     """
 
     schedules: int = 0
     stopped: int = 0
     lost: int = 0
+    expired: int = 0
     corrected: int = 0
     unreadable: int = 0
     waiting: int = 0
@@ -55,7 +56,7 @@ class Findings:
 
     @property
     def found(self) -> int:
-        return self.stopped + self.lost + self.corrected
+        return self.stopped + self.lost + self.expired + self.corrected
 
 
 @dataclass
@@ -163,6 +164,7 @@ def _audit_schedule(this: _Round, schedule: Schedule, *, in_depth: bool) -> None
     this.findings.schedules += 1
     found = reconcile.repair(this.world, schedule, at_once=this.at_once)
     this.findings.lost += found.lost
+    this.findings.expired += found.expired
     this.findings.corrected += found.corrected
     if found.lost:
         _publish(this.world, "RUNS_LOST", schedule, found.lost)

@@ -1,4 +1,7 @@
-"""Compares one schedule with its ledger: sends lost messages again, corrects counts and settles totals. Ends no run."""
+"""Compares one schedule with its ledger: sends lost messages again, corrects counts and settles totals.
+
+It ends no run, except for occurrences that are too old to run (write_off.py).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
+from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.instants import EPOCH, FAR, epoch_s, from_ms
 from sweephand.domain.message import Pointer, occurrence
 from sweephand.domain.occurrences import generations as plans
@@ -14,8 +18,11 @@ from sweephand.domain.occurrences import series
 from sweephand.domain.occurrences.account import Account
 from sweephand.domain.occurrences.generations import Owed
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, Waits
+from sweephand.domain.occurrences.misfire import Span
 from sweephand.domain.run import Run, State
+from sweephand.domain.runs.admission import MAX_AGE
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.flow.audit import write_off
 from sweephand.flow.jobs import completion
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
@@ -46,10 +53,12 @@ A write costs as much as reading about twenty rows again, and rows must be settl
 class Repairs:
     """The repairs to one schedule.
 
-    lost: occurrences and runs whose pointer was sent again. corrected: counts that were wrong.
+    lost: occurrences and runs whose pointer was sent again. expired: occurrences too old to run. corrected: counts that
+    were wrong.
     """
 
     lost: int = 0
+    expired: int = 0
     corrected: int = 0
 
 
@@ -66,6 +75,10 @@ def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
     if not (compared.anything or _worth_settling(schedule, compared, now, at_once=at_once)):
         return Repairs()
     compared = _read(world, schedule, now, consistent=True)
+    expired = compared.too_old
+    if expired:
+        _write_off(world, schedule, compared)
+        compared = _read(world, schedule, now, consistent=True)
     corrected = _correct(world, schedule, compared)
     _send(world, schedule, compared.pointers)
     if _worth_settling(schedule, compared, now, at_once=at_once):
@@ -74,42 +87,58 @@ def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
         completion.complete_if_over(world, schedule)
     # Runs that wait for a worker are not findings: their messages may still be in its queue.
     repaired = 0 if schedule.lane.of_application else len(compared.pointers)
-    return Repairs(repaired, corrected)
+    return Repairs(repaired, expired, corrected)
 
 
 @dataclass(frozen=True)
 class _Comparison:
     """The result of one comparison.
 
-    pointers: to send. settles_to: the instant up to which totals can be settled. planned: the correct planned_total;
-    None where it is unknown.
+    pointers: to send. forgotten: occurrences whose rows have probably expired. expired: lost occurrences that are too
+    old to run. settles_to: the instant up to which totals can be settled. planned: the correct planned_total; None
+    where it is unknown.
     """
 
     account: Account
     before: StatsItem
     pointers: Sequence[Pointer]
+    forgotten: Span | None
+    expired: Sequence[Owed]
     settles_to: datetime
     planned: int | None
     miscounted: bool
 
     @property
     def anything(self) -> bool:
-        return bool(self.pointers or self.miscounted)
+        return bool(self.pointers or self.too_old or self.miscounted)
+
+    @property
+    def too_old(self) -> int:
+        """Returns how many occurrences must be written off."""
+        return len(self.expired) + (self.forgotten.count if self.forgotten else 0)
 
 
 def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) -> _Comparison:
     before = stats.read(world.table, schedule, consistent=consistent)
     there = account(world, schedule, before, consistent=consistent)
     until = _judged_until(world, schedule, there, now - SETTLED_AFTER)
+    there = replace(there, remembered_from=min(there.remembered_from, until))
     missing = there.missing(until, MOST_INSTANTS)
     if len(missing) == MOST_INSTANTS:
         until = missing[-1].instant
     lost = [run for run in there.rows.values() if not run.finished and _has_lost_its_message(run, now)]
-    planned = _planned(schedule, there, before)
+    forgotten = _forgotten(schedule, there, before)
+    planned = None if forgotten else _planned(schedule, there, before)
+    oldest = now - MAX_AGE
     return _Comparison(
         account=there,
         before=before,
-        pointers=[*(_pointer(schedule, owed) for owed in missing), *(ledger.pointer_to(run) for run in lost)],
+        pointers=[
+            *(_pointer(schedule, owed) for owed in missing if owed.instant > oldest),
+            *(replace(ledger.pointer_to(run), not_after=now + MAX_AGE) for run in lost),
+        ],
+        forgotten=forgotten,
+        expired=[owed for owed in missing if owed.instant <= oldest],
         settles_to=there.settles_to(until, missing, now),
         planned=planned,
         miscounted=bool(there.miscounted()) or planned not in (None, schedule.planned_total),
@@ -119,14 +148,15 @@ def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) 
 def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: bool = True) -> Account:
     """Reads what the schedule planned and what its ledger holds, both since the settled part.
 
-    before: the statistics of the schedule.
+    before: the statistics of the schedule. Without a settled part, begins with the creation of the schedule, because
+    earlier plans may have expired.
     """
     settled_to = before.settled_to
     force = plans.in_force(schedule)
     since = EPOCH if settled_to is None else from_ms(settled_to)
     left = list(generations.left_since(world.table, schedule, since))
     if settled_to is None:
-        since = min(each.since for each in (force, *left))
+        since = min(series.before_first(schedule.created_at), *(each.since for each in (force, *left)))
     found = views.planned_between(world.table, schedule.tenant, schedule.id, since, FAR, consistent=consistent)
     runs = list(islice(found, MOST_INSTANTS))
     return Account(
@@ -136,7 +166,35 @@ def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: 
         generations=[*sorted(left, key=lambda each: each.number), force],
         next_at=schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None,
         whole=len(runs) < MOST_INSTANTS,
+        remembered_from=_remembered_from(schedule, world.clock.now()),
     )
+
+
+def _remembered_from(schedule: Schedule, now: datetime) -> datetime:
+    """Returns the instant up to which rows may have expired.
+
+    If occurrences were found missed later than that, the rows of the whole span were written later too.
+    """
+    at = (now - REMEMBERED).replace(microsecond=0)
+    if schedule.missed_to is None or schedule.missed_to <= at:
+        return at
+    return EPOCH if schedule.missed_from is None else min(at, schedule.missed_from - timedelta(seconds=1))
+
+
+def _forgotten(schedule: Schedule, there: Account, before: StatsItem) -> Span | None:
+    """Returns the occurrences that were sent and whose rows have probably expired."""
+    planned = schedule.planned_total - before.settled_planned
+    interval = there.generations[-1].interval
+    if interval is not None and there.next_at is not None and not there.rows:
+        planned -= there.next_at - interval > there.remembered_from  # the last link, which may still be under way
+    until = max([plans.sent_until(schedule) or there.newest, *schedule.still_due])
+    return there.forgotten(planned, until, MOST_INSTANTS)
+
+
+def _write_off(world: World, schedule: Schedule, compared: _Comparison) -> None:
+    if compared.forgotten is not None:
+        write_off.forget(world, schedule, compared.before, compared.account, compared.forgotten)
+    write_off.expire(world, schedule, compared.account, compared.expired)
 
 
 def _judged_until(world: World, schedule: Schedule, there: Account, latest: datetime) -> datetime:
@@ -159,13 +217,13 @@ def _planned(schedule: Schedule, there: Account, before: StatsItem) -> int | Non
 
 
 def _pointer(schedule: Schedule, owed: Owed) -> Pointer:
-    """Returns the pointer of an occurrence, in the generation that owes it.
+    """Returns the pointer of an occurrence, in the generation that owes it. It may act for as long as it may be sent.
 
     The pointer is decided, because the service itself caused the delay. In the lane of a worker it is not decided: the
     worker may have caused the delay, so the gate applies the misfire policy.
     """
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, owed.instant, owed.generation)
-    return replace(pointer, decided=not schedule.lane.of_application)
+    return replace(pointer, decided=not schedule.lane.of_application, not_after=owed.instant + MAX_AGE)
 
 
 def _has_lost_its_message(run: Run, now: datetime) -> bool:
@@ -253,6 +311,8 @@ def _settle(world: World, schedule: Schedule, compared: _Comparison) -> None:
 def restart(world: World, schedule: Schedule) -> bool:
     """Restarts a series after its last occurrence in the ledger; the sweep treats later occurrences as missed.
 
+    Occurrences whose rows have probably expired are written off first.
+
     Recounts planned_total up to that occurrence. Restores the wake of an ENDING schedule. Returns False if somebody
     changed the schedule first. Raises ValueError if its timing cannot be read.
     """
@@ -269,8 +329,11 @@ def restart(world: World, schedule: Schedule) -> bool:
 
 def _goes_on(world: World, schedule: Schedule) -> list[Action]:
     timing = load(schedule.packed)
-    before = stats.read(world.table, schedule)
-    there = account(world, schedule, before)
+    before, there = _account(world, schedule)
+    forgotten = _forgotten(schedule, there, before)
+    if forgotten is not None:
+        write_off.forget(world, schedule, before, there, forgotten)
+        before, there = _account(world, schedule)
     newest = max([there.newest, schedule.missed_to or there.newest, *schedule.still_due])
     planned = before.settled_planned + there.planned(newest, MOST_INSTANTS)
     upcoming = None
@@ -286,6 +349,11 @@ def _goes_on(world: World, schedule: Schedule) -> list[Action]:
         assign(ScheduleItem.sweep, str(sweep)),
         assign(ScheduleItem.last_planned_at, epoch_s(newest)),
     ]
+
+
+def _account(world: World, schedule: Schedule) -> tuple[StatsItem, Account]:
+    before = stats.read(world.table, schedule)
+    return before, account(world, schedule, before)
 
 
 def _following(schedule: Schedule, timing: Timing, newest: datetime) -> datetime | None:

@@ -264,7 +264,8 @@ def _links_without_run(there: Account, schedule: Schedule, until: datetime) -> l
     links = [there.next_at]
     while not runs and links[-1] - force.interval > force.began:
         links.append(links[-1] - force.interval)
-    return [Owed(instant, schedule.generation) for instant in reversed(links) if instant <= until]
+    due = (instant for instant in reversed(links) if there.remembered_from < instant <= until)
+    return [Owed(instant, schedule.generation) for instant in due]
 
 
 def _within_count(owed: Sequence[Owed], schedule: Schedule) -> list[Owed]:

@@ -182,7 +182,7 @@ def _faulted(world: World, schedule: Schedule) -> bool:
     planned_at = epoch_ms(schedule.last_planned_at)
     uuid = ids.run_uuid(schedule.tenant, schedule.id, planned_at, Kind.SCHEDULED.value)
     run = views.read(world.table, schedule.tenant, schedule.id, uuid)
-    return run is not None and run.state in FAILED
+    return run is None or run.state in FAILED  # a failure was counted, and its row may have expired
 
 
 def completion_reason(schedule: Schedule) -> StateReason:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sweephand import ids
+from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import HOOK_KINDS, Job, Payload
 from sweephand.domain.occurrences.index_row import WAKE
@@ -72,7 +73,12 @@ OF_STATE = {
 
 
 def start(world: World, ended: Run, job: Job, schedule: Schedule | None) -> None:
-    """Starts the error action and the hook for this end. May be repeated. Raises Unavailable."""
+    """Starts the error action and the hook for this end. May be repeated. Raises Unavailable.
+
+    Starts nothing for a run that ended long ago: what it started may have run, and may have expired since.
+    """
+    if ended.finished_at is not None and world.clock.now() - ended.finished_at > REMEMBERED:
+        return
     if ended.state in FAILED and job.error_action is not None:
         start_reaction(world, ended, job, Kind.ERROR_ACTION)
     name = OF_STATE.get(ended.state)

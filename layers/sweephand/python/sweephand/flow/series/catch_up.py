@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand import ids
+from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.message import occurrence
 from sweephand.domain.occurrences import misfire, series
@@ -71,7 +72,8 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     timing = load(sweep.packed)
     if timing.actual_start_interval_s is not None:
         return _restarted(world, row, sweep, timing, now)
-    found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, row.planned_total)
+    ahead = timedelta(seconds=world.settings.look_ahead_s) + SENT_FURTHER
+    found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, row.planned_total, ahead)
     if found is None:
         return row
     there = _runs_left_out(world, row, found)
@@ -258,6 +260,8 @@ def _lines(
 def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> int:
     """Sends one minute of a catch-up row, evenly spaced. Then advances the cursor, or deletes a finished row.
 
+    Leaves out a minute that an interrupted sweep may have sent long ago, because rows may have expired since. The audit
+    records it.
     Returns how many were sent. If any of them was not, returns 0, and the next visit sends all of them again.
     """
     catch_up = CatchUp.read(sweep.packed)
@@ -270,6 +274,8 @@ def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime)
     deliveries = [
         _delivery(owner, instant, catch_up.generation, sweep, begin + n * apart) for n, instant in enumerate(instants)
     ]
+    if now - row.next_run_at > REMEMBERED:
+        deliveries = []
     if world.queue.send(deliveries):
         return 0
     as_read = every(CatchUpItem.next_run_at == epoch_s(row.next_run_at), CatchUpItem.sweep == row.sweep)

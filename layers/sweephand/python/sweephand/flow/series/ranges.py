@@ -16,7 +16,7 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op
-from sweephand.store.dynamo.expressions import add
+from sweephand.store.dynamo.expressions import Condition, add
 from sweephand.store.dynamo.table import StatsItem
 from sweephand.store.runs import ledger, run_rows
 
@@ -67,7 +67,7 @@ def check_is_none(run: Run) -> None:
         raise StandsForMany(f"it stands for {run.range_count} occurrences, none of which has a run")
 
 
-def op(world: World, run: Run, collection: str | None) -> Op:
+def op(world: World, run: Run, collection: str | None, condition: Condition | None = None) -> Op:
     """Returns the operation that writes a line under its computed id, so that a repetition writes the same row.
 
     collection: its retention applies to the line; None if it is not known.
@@ -75,18 +75,23 @@ def op(world: World, run: Run, collection: str | None) -> Op:
     assert run.finished_at is not None
     run = replace(run, expires_at=run_expiry(world, run.tenant, collection, run.finished_at))
     item = run_rows.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
-    return world.table.put_op(f"range {run.schedule_id}", item)
+    return world.table.put_op(f"range {run.schedule_id}", item, condition)
 
 
-def missed_ops(world: World, lines: Sequence[Run], collection: str | None) -> list[Op]:
-    """Returns the operations that write one schedule's lines for missed occurrences and count them."""
+def missed_ops(
+    world: World, lines: Sequence[Run], collection: str | None, condition: Condition | None = None
+) -> list[Op]:
+    """Returns the operations that write one schedule's lines for missed occurrences and count them.
+
+    condition: of each line.
+    """
     missed = sum(each.range_count or 0 for each in lines)
     if not missed:
         return []
     owner = lines[0]
     stats_key = keys.job(owner.tenant, owner.job_id), keys.stats(owner.schedule_id or "")
     counted = world.table.update_op("stats", *stats_key, [add(StatsItem.missed, missed)])
-    return [*(op(world, each, collection) for each in lines), counted]
+    return [*(op(world, each, collection, condition) for each in lines), counted]
 
 
 def word_of(run: Run, now: datetime, lane: Lane) -> Delivery:

@@ -323,7 +323,15 @@ def job_pointer(row: WaitingRow, subject: Subject) -> Pointer:
 def _run_pointer(row: WaitingRow, run: WaitingRun) -> Pointer:
     schedule = row.owner if row.owner != run.job_id else None
     return Pointer(
-        row.tenant, run.job_id, schedule, row.own_id, run.planned_at, kind=run.kind, attempt=run.attempt, decided=True
+        tenant=row.tenant,
+        job=run.job_id,
+        schedule=schedule,
+        run=row.own_id,
+        instant=run.planned_at,
+        kind=run.kind,
+        attempt=run.attempt,
+        decided=True,
+        recorded=True,
     )
 
 

@@ -318,6 +318,7 @@ def pointer_to(run: Run) -> Pointer:
         attempt=run.attempt,
         generation=run.generation,
         decided=True,
+        recorded=True,
     )
 
 

@@ -9,8 +9,8 @@ from pynamodb.attributes import Attribute
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.schedule import Schedule
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Table, Written
-from sweephand.store.dynamo.expressions import Condition, assign, every
+from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
+from sweephand.store.dynamo.expressions import Action, Condition, assign, every
 from sweephand.store.dynamo.table import StatsItem
 
 
@@ -34,19 +34,28 @@ def settle(table: Table, before: StatsItem, until: datetime, *, ended: int, plan
 
     ended, planned: the number of ended runs, and of all rows, of the occurrences after the settled part up to `until`.
     """
-    wanted = epoch_ms(until), before.settled_total + ended, before.settled_planned + planned
-    actions = [
-        assign(attribute, value)
-        for attribute, value in zip(
-            (StatsItem.settled_to, StatsItem.settled_total, StatsItem.settled_planned), wanted, strict=True
-        )
-    ]
-    result = table.update(before.pk, before.sk, actions, settled_as_read(before))
+    wanted = _settled(before, until, ended, planned)
+    result = table.update(before.pk, before.sk, _settling(wanted), settled_as_read(before))
     if isinstance(result, Refused):
         there = result.read(StatsItem)
         if there is not None and (there.settled_to, there.settled_total, there.settled_planned) == wanted:
             return Written()  # this write succeeded before, and its answer was lost
     return result
+
+
+def settle_op(table: Table, before: StatsItem, until: datetime, *, ended: int, planned: int) -> Op:
+    """Returns the part of a transaction that does the same as `settle`."""
+    actions = _settling(_settled(before, until, ended, planned))
+    return table.update_op("stats", before.pk, before.sk, actions, settled_as_read(before))
+
+
+def _settled(before: StatsItem, until: datetime, ended: int, planned: int) -> tuple[int, int, int]:
+    return epoch_ms(until), before.settled_total + ended, before.settled_planned + planned
+
+
+def _settling(wanted: tuple[int, int, int]) -> list[Action]:
+    attributes = StatsItem.settled_to, StatsItem.settled_total, StatsItem.settled_planned
+    return [assign(attribute, value) for attribute, value in zip(attributes, wanted, strict=True)]
 
 
 def _same(attribute: Attribute[int], value: int | None) -> Condition:

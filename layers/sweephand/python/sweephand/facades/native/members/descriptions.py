@@ -264,6 +264,7 @@ MEMBERS: Mapping[str, str] = {
     "scheduleId": "The schedule that planned it; null for a manual run.",
     "scheduledEnqueueTimeUtc": "When Service Bus makes the message visible.",
     "schedules": "The schedules of the job.",
+    "LastAudit.expired": "How many occurrences were too old to run, and are now in ranges of the ledger.",
     "LastAudit.schedules": "How many schedules the audit looked at.",
     "scope": "The scopes, separated by spaces.",
     "scopes": "The scopes that the credential grants.",

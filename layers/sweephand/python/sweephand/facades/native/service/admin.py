@@ -28,7 +28,7 @@ with lazy():
 
 MOST_AWAY = 20
 """How many of the applications that are away are shown."""
-COUNTS = ("schedules", "stopped", "lost", "corrected", "unreadable", "waiting")
+COUNTS = ("schedules", "stopped", "lost", "expired", "corrected", "unreadable", "waiting")
 
 
 def health(ctx: Context) -> Answer:
