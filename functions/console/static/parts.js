@@ -232,6 +232,7 @@ const SHAPES = {
   paused: html`<path d="M4 2.5v7m4-7v7" class="line" />`,
   missed: html`<path d="M6 1.2L10.8 6 6 10.8 1.2 6z" class="hollow" />`,
   planned: html`<circle cx="6" cy="6" r="4" class="hollow" />`,
+  due: html`<circle cx="6" cy="6" r="4" class="hollow" />`,
   running: html`<path d="M6 1.5a4.5 4.5 0 1 1-4.5 4.5" class="line" />`,
   live: html`<circle cx="6" cy="6" r="3" />`,
   off: html`<path d="M2 6h8" class="line" />`,

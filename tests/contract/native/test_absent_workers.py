@@ -334,3 +334,40 @@ def test_looking_after_a_run_writes_nothing_if_a_worker_has_taken_it(api, hand):
         api.stage.run(120)
 
         assert meter.take().writes == 0
+
+
+def lanes(api: Api) -> dict[str, dict[str, Any]]:
+    shown = api.get("/v1/timeline").json
+    return {each["name"]: each for each in shown["items"]}
+
+
+def test_the_overview_shows_no_success_for_an_instant_without_a_row(api, hand):
+    create(api, name="worker", schedules=EVERY_MINUTE, policies={"overlap": "allow"})
+    api.create(name="call", action={"type": "http", "url": "https://example.org/run"}, schedules=EVERY_MINUTE)
+    due(api, 130)
+    hand.work()
+    due(api, 240)
+
+    found = lanes(api)
+
+    worker, call = found["worker"], found["call"]
+    assert (len(call["noFailure"]["seconds"]), call["noRow"]["seconds"], call["dueSince"]) == (6, [], None)
+    assert len(worker["noFailure"]["seconds"]) == 2
+    assert [mark["state"] for mark in worker["marks"]] == ["HELD"] * 3
+    assert len(worker["noRow"]["seconds"]) == 1, "the instant of the last minute"
+    assert worker["dueSince"] == "2027-03-01T12:03:01Z"
+    assert worker["sentence"] == "No worker of billing has taken what is due since 2027-03-01T12:03:01Z."
+
+
+def test_the_overview_shows_what_executors_have_not_begun(api):
+    api.create(name="call", action={"type": "http", "url": "https://example.org/run"}, schedules=EVERY_MINUTE)
+    due(api, 130)
+
+    for _ in range(4):
+        api.stage.tick()
+        api.stage.clock.advance(60)
+
+    [lane] = lanes(api).values()
+    assert (len(lane["noFailure"]["seconds"]), len(lane["noRow"]["seconds"])) == (2, 4)
+    assert lane["dueSince"] == "2027-03-01T12:03:01Z"
+    assert lane["sentence"] == "What is due since 2027-03-01T12:03:01Z has not begun."

@@ -32,7 +32,7 @@ function Attention() {
       ${!all && found.items.length > MOST_ITEMS && html`<p><button type="button" class="quiet" onClick=${() => setAll(true)}>Show all ${found.items.length}</button></p>`}`}<//></section>`;
 }
 
-const GROUP_OF = { errors: "failed", operation: "failed", schedule: "failed", consumer: "paused", flowKey: "paused", collection: "off", tenant: "off" };
+const GROUP_OF = { application: "failed", errors: "failed", operation: "failed", schedule: "failed", consumer: "paused", flowKey: "paused", collection: "off", tenant: "off" };
 const WORD_OF = { errors: "Why", operation: "Look", schedule: "Look" };
 
 function placeOf(item) {
@@ -188,7 +188,7 @@ function Found({ filters, change, onDrawn }) {
 }
 
 function Legend() {
-  const marks = [["ok", "no failure recorded"], ["failed", "failed"], ["skipped", "skipped"], ["missed", "left out"], ["running", "running"], ["planned", "planned"]];
+  const marks = [["ok", "no failure recorded"], ["failed", "failed"], ["skipped", "skipped"], ["missed", "left out"], ["running", "running"], ["due", "due, nothing recorded yet"], ["planned", "planned"]];
   return html`<ul class="legend" aria-label="Marks">${marks.map(([group, word]) => html`<li><${Shape} group=${group} />${word}</li>`)}</ul>`;
 }
 
@@ -283,8 +283,9 @@ function spoken(lane) {
   const failed = lane.marks.filter((mark) => stateGroup(mark.state) === "failed").length;
   const others = lane.marks.length - failed;
   const past = lane.noFailure?.seconds.length ?? 0;
+  const due = (lane.noRow?.seconds.length ?? 0) + (lane.noRow?.leftOut ?? 0);
   const ahead = (lane.planned?.seconds.length ?? 0) + (lane.planned?.leftOut ?? 0);
-  return `${failed} failed, ${others} skipped, left out or running, ${past} without a recorded failure, ${ahead} planned. ${lane.sentence ?? ""}`;
+  return `${failed} failed, ${others} skipped, left out or running, ${past} without a recorded failure, ${due} due with nothing recorded, ${ahead} planned. ${lane.sentence ?? ""}`;
 }
 
 /** Returns the marks to draw: {x, to?, group, count, title, href, loud}. */
@@ -298,14 +299,17 @@ export function merged(lane, scale, at_) {
     found.push({ ms, group: stateGroup(mark.state), until: mark.until ? Date.parse(mark.until) : null, count: mark.count ?? 1, loud: true, word: mark.sentence ?? stateWord(mark.state), href: at(`/runs/${mark.runId}`) });
   }
   const job = at(`/jobs/${lane.jobId}`);
-  const plain = (seconds, word) => {
+  const plain = (seconds, group, word) => {
     for (const second of seconds) {
       const ms = scale.from + second * 1000;
-      if (!taken.has(Math.floor(ms / 1000))) found.push({ ms, group: ms <= at_ ? "ok" : "planned", until: null, count: 1, loud: false, word: ms <= at_ ? "No failure recorded" : word, href: "" });
+      if (!taken.has(Math.floor(ms / 1000))) found.push({ ms, group, until: null, count: 1, loud: false, word, href: "" });
     }
   };
-  plain(lane.noFailure?.seconds ?? [], "Planned");
-  plain(lane.planned?.seconds ?? [], "Planned");
+  plain(lane.noFailure?.seconds ?? [], "ok", "No failure recorded");
+  plain(lane.noRow?.seconds ?? [], "due", "Due, and nothing recorded yet");
+  const isPast = (second) => scale.from + second * 1000 <= at_;
+  plain((lane.planned?.seconds ?? []).filter(isPast), "unread", "Due since this page was loaded; no failure recorded");
+  plain((lane.planned?.seconds ?? []).filter((second) => !isPast(second)), "planned", "Planned");
   const drawn = [];
   for (const one of found.filter((each) => each.ms >= scale.from && each.ms <= scale.from + scale.span).sort((a, b) => a.ms - b.ms)) {
     const place = x(one.ms);

@@ -1899,6 +1899,16 @@ class LaneNoFailure(Model):
     }
 
 
+class LaneNoRow(Model):
+    __slots__ = ()
+    seconds: tuple[int, ...]
+    left_out: int
+    members = {
+        "seconds": ("seconds", tuple),
+        "left_out": ("leftOut", None),
+    }
+
+
 class LanePlanned(Model):
     __slots__ = ()
     seconds: tuple[int, ...]
@@ -1927,6 +1937,7 @@ class Lane(Model):
     marks: tuple[Mark, ...]
     marks_left_out: int
     no_failure: LaneNoFailure
+    no_row: LaneNoRow
     planned: LanePlanned
     members = {
         "job_id": ("jobId", None),
@@ -1945,6 +1956,7 @@ class Lane(Model):
         "marks": ("marks", Mark.all_of),
         "marks_left_out": ("marksLeftOut", None),
         "no_failure": ("noFailure", LaneNoFailure.of),
+        "no_row": ("noRow", LaneNoRow.of),
         "planned": ("planned", LanePlanned.of),
     }
 

@@ -65,7 +65,7 @@ SCHEMAS: dict[str, Schema] = {
             "held": _JOB["held"],
             "nextRunAt": or_null(INSTANT),
             "dueSince": or_null(
-                {**INSTANT, "description": "The oldest instant that is due and was not sent; null: it is on time."}
+                {**INSTANT, "description": "The oldest instant that is due and has not begun; null: it is on time."}
             ),
             "schedules": items(ref("LaneSchedule"), maxItems=timeline.MOST_SCHEDULES),
             "schedulesLeftOut": whole(description="How many schedules the lane does not show."),
@@ -81,7 +81,11 @@ SCHEMAS: dict[str, Schema] = {
                     "seconds": _SECONDS,
                     "leftOut": _LEFT_OUT,
                 },
-                description="The latest past instants without a recorded failure.",
+                description="The latest past instants without a recorded failure, up to the newest row.",
+            ),
+            "noRow": answer(
+                {"seconds": _SECONDS, "leftOut": _LEFT_OUT},
+                description="The latest past instants without a row in the ledger: nothing has run yet.",
             ),
             "planned": answer({"seconds": _SECONDS, "leftOut": _LEFT_OUT}, description="The next instants."),
         }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from sweephand.domain.application import QUEUE
+from sweephand.domain.consumer import consumer_of
 from sweephand.domain.instants import text
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.jobs.job_state import Held, HeldBy
@@ -58,6 +60,16 @@ def _of_active(schedules: Sequence[Schedule], held: Held | None) -> str | None:
     if any(each.state is ScheduleState.BROKEN for each in schedules):
         return "A schedule of it cannot be computed any more."
     return None if schedules else "It has no schedule, and runs when somebody starts it."
+
+
+def of_due(job: Job, since: datetime) -> str:
+    """Returns why what is due has not begun, as far as the job shows it."""
+    at = text(since)
+    if job.action.kind == QUEUE:
+        return f"No worker of {job.action.params['application']} has taken what is due since {at}."
+    if (consumer := consumer_of(job)) is not None:
+        return f"The consumer {consumer} has not received what is due since {at}."
+    return f"What is due since {at} has not begun."
 
 
 def duration(time: timedelta) -> str:

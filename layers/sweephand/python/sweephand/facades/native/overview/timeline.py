@@ -2,7 +2,7 @@
 
 Successful runs have no entry that can be found by time. Past instants are therefore computed from the rules, and runs
 that did not succeed are read from the index `attention`. A past instant without a mark means that no failure is
-recorded.
+recorded, up to the newest row of its schedule. Later ones have no row, because something is late or dead.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text, text_ms
+from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, text, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held
 from sweephand.domain.occurrences import lanes
 from sweephand.domain.occurrences.lanes import Some
-from sweephand.domain.run import Run, Status
+from sweephand.domain.occurrences.lateness import FRESH
+from sweephand.domain.run import Run, State, Status
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
@@ -37,7 +38,7 @@ from sweephand.flow.runs import run_lists
 from sweephand.ids import is_uuid
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.views import jobs as views
-from sweephand.store.views.runs import Passed, Span
+from sweephand.store.views.runs import Passed, Span, recorded_until
 
 LIMIT, LARGEST_LIMIT = 100, 500
 MOST_NAMED = 50
@@ -111,16 +112,26 @@ def _timeline(ctx: Context) -> dict[str, Any]:
     of_jobs: dict[str, list[Run]] = defaultdict(list)
     for run in marks.runs:
         of_jobs[run.job_id].append(run)
+    recorded = _recorded(ctx, shown, window)
     began = Since(_changing_from(marks.runs, ctx.now), ctx.now, NOTHING)
     return {
         "now": text_ms(ctx.now),
         "from": text(window.begin),
         "until": text(window.end),
         "marksFrom": text_ms(marks.since),
-        "items": [lane(job, schedules, held, of_jobs[job.id], window) for job, schedules, held in shown],
+        "items": [lane(job, schedules, held, of_jobs[job.id], window, recorded) for job, schedules, held in shown],
         "nextCursor": cursor,
         "since": str(began),
     }
+
+
+def _recorded(
+    ctx: Context, shown: Iterable[tuple[Job, Sequence[Schedule], Held | None]], window: Window
+) -> Mapping[str, datetime]:
+    """Returns up to which instant the ledger of each drawn schedule has rows. Reads those that may have a past."""
+    drawn = [each for _, schedules, _ in shown for each in schedules[:MOST_SCHEDULES]]
+    past = [each.id for each in drawn if each.planned_total and each.created_at <= window.past_to]
+    return recorded_until(ctx.world.table, ctx.tenant, past, window.past_to)
 
 
 def _window(ctx: Context) -> Window:
@@ -206,14 +217,26 @@ def mark_body(run: Run) -> dict[str, Any]:
 
 
 def lane(
-    job: Job, schedules: Sequence[Schedule], held: Held | None, runs: Sequence[Run], window: Window
+    job: Job,
+    schedules: Sequence[Schedule],
+    held: Held | None,
+    runs: Sequence[Run],
+    window: Window,
+    recorded: Mapping[str, datetime],
 ) -> dict[str, Any]:
-    """Returns a job with its past and planned runs. runs: those that did not succeed, newest first."""
+    """Returns a job with its past and planned runs.
+
+    runs: those that did not succeed, newest first. recorded: up to which instant each schedule has rows.
+    """
     timings = {each.id: load_or_never(each.packed) for each in schedules[:MOST_SCHEDULES]}
     drawn = schedules[:MOST_SCHEDULES]
     ahead = {each.id: lanes.planned(each, timings[each.id], window.ahead_from, window.end) for each in drawn}
     before = [_unmarked(lanes.past(each, timings[each.id], window.begin, window.past_to), each, runs) for each in drawn]
-    planned, past = lanes.merged([*ahead.values()], latest=False), lanes.merged(before, latest=True)
+    with_row = [_part(some, each, recorded, later=False) for some, each in zip(before, drawn, strict=True)]
+    without = [_part(some, each, recorded, later=True) for some, each in zip(before, drawn, strict=True)]
+    planned, past = lanes.merged([*ahead.values()], latest=False), lanes.merged(with_row, latest=True)
+    no_row = lanes.merged(without, latest=True)
+    due_since = _due_since(schedules, runs, from_ms((no_row.seconds or [0])[0] * 1000), window.now)
     since = [lanes.known_since(each, timings[each.id], window.begin, window.now) for each in drawn]
     next_runs = {id_: from_ms(some.seconds[0] * 1000) for id_, some in ahead.items() if some.seconds}
     return {
@@ -223,11 +246,11 @@ def lane(
         "revision": job.revision,
         "state": job_members.job_state(job, schedules).value,
         "stateReason": job_members.job_state_reason(job, schedules),
-        "sentence": sentences.of_job(job, schedules, held),
+        "sentence": sentences.of_job(job, schedules, held) or (due_since and sentences.of_due(job, due_since)),
         "pause": job_members.pause_body(job),
         "held": held_body(held),
         "nextRunAt": text(min(next_runs.values())) if next_runs else _next_run_at(schedules, window),
-        "dueSince": _due_since(schedules, window.now),
+        "dueSince": None if due_since is None else text(due_since),
         "schedules": [
             {
                 "id": each.id,
@@ -243,6 +266,7 @@ def lane(
         "marks": [mark_body(run) for run in runs[:MOST_MARKS_OF_LANE]],
         "marksLeftOut": max(0, len(runs) - MOST_MARKS_OF_LANE),
         "noFailure": {**_some(past, window), "since": text(min(since, default=window.now))},
+        "noRow": _some(no_row, window),
         "planned": _some(planned, window),
     }
 
@@ -267,16 +291,31 @@ def _unmarked(some: Some, schedule: Schedule, runs: Sequence[Run]) -> Some:
     return Some(kept, some.left_out)
 
 
+def _part(some: Some, schedule: Schedule, recorded: Mapping[str, datetime], *, later: bool) -> Some:
+    """Returns the instants up to the newest row of a schedule or, if `later`, those after it."""
+    newest = recorded.get(schedule.id)
+    last = -1 if newest is None else epoch_s(newest)
+    kept = [second for second in some.seconds if (second > last) is later]
+    all_later = bool(some.seconds) and some.seconds[0] > last
+    return Some(kept, some.left_out if all_later is later else 0)
+
+
 def _next_run_at(schedules: Sequence[Schedule], window: Window) -> str | None:
     found = job_members.next_run_of(schedules, window.now)
     return None if found is None else text(found)
 
 
-def _due_since(schedules: Sequence[Schedule], now: datetime) -> str | None:
-    """Returns the oldest instant that is due and was not sent; None if nothing waits."""
-    waits = (each.next_run_at for each in schedules if each.state.value == "ACTIVE" and each.held_from is None)
-    oldest = min((at for at in waits if at is not None and at < now), default=None)
-    return None if oldest is None else text(oldest)
+def _due_since(schedules: Sequence[Schedule], runs: Sequence[Run], no_row: datetime, now: datetime) -> datetime | None:
+    """Returns the oldest instant that is due and has not begun; None if nothing waits.
+
+    It was not sent, has no row after two minutes (no_row: the first without one), or is held because nobody takes it.
+    """
+    waits = [each.next_run_at for each in schedules if each.state.value == "ACTIVE" and each.held_from is None]
+    found = [at for at in waits if at is not None and at < now]
+    found += [run.planned_at for run in runs if run.state is State.HELD]
+    if EPOCH < no_row < now - FRESH:
+        found.append(no_row)
+    return min(found, default=None)
 
 
 # Changes
