@@ -154,9 +154,10 @@ def test_unknown_paths_have_the_lowest_limit(stack):
     assert elsewhere == {"ThrottlingRateLimit": 5, "ThrottlingBurstLimit": 10}
 
 
-def test_a_parameter_limits_a_tenants_requests_a_minute(deployed):
-    assert _environment(deployed(), "ApiFunction")["CLIENT_RATE_MOST"] == 3_000
-    assert _environment(deployed(TenantRateMost=77), "ApiFunction")["CLIENT_RATE_MOST"] == 77
+@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "AzureApiFunction"])
+def test_a_parameter_limits_a_tenants_requests_a_minute_by_every_facade(deployed, function):
+    assert _environment(deployed(), function)["TENANT_RATE_MOST"] == 3_000
+    assert _environment(deployed(TenantRateMost=77), function)["TENANT_RATE_MOST"] == 77
 
 
 @pytest.mark.parametrize(

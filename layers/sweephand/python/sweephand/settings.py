@@ -65,6 +65,7 @@ class Settings:
     rate_most: int = 0
     client_rate_slow_from: int = 0
     client_rate_most: int = 0
+    tenant_rate_most: int = 0
     facade: str = "native"
 
 

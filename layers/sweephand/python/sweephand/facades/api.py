@@ -20,6 +20,7 @@ from sweephand.security.guard import GuardSettings
 
 with lazy():
     from sweephand import telemetry
+    from sweephand.flow import rates
 
 LONGEST_AGENT = 200
 """The most characters of a user agent in a log line."""
@@ -32,11 +33,6 @@ class Visit(NamedTuple):
     route: Route
     parameters: Mapping[str, str]
     caller: Caller | None
-
-    @property
-    def by_run_token(self) -> bool:
-        """True if the caller sent the token of the run in the path, and no other proof of identity."""
-        return self.route.run_token and shows_run_token(self.request)
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ class Api(ABC):
     def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
         found = self.routes.find(request.method, request.path)
         if isinstance(found, frozenset):
-            self._identify(request)
+            rates.let_in(self.world, self._identify(request).tenant)
             if not found:
                 raise NotFound(self.no_such_path(request))
             taken = ", ".join(sorted(found))
@@ -148,7 +144,9 @@ class Api(ABC):
         caller = None
         try:
             if route.scope is not None:
-                caller = self._identify(request, parameters["run"] if route.run_token else None)
+                by_target = route.run_token and shows_run_token(request)
+                caller = self._identify(request, parameters["run"] if by_target else None)
+                rates.let_in(self.world, caller.tenant, by_target=by_target)
                 if route.gives_access:
                     caller = self.door().identify_uncached(request.headers.get("authorization"), self.world.clock.now())
                 caller = tenancy.admitted(self.world, caller, fresh=route.gives_access)
@@ -159,8 +157,8 @@ class Api(ABC):
             return route, caller, self.refusal(refused, request.request_id, route)
 
     def _identify(self, request: Request, run_id: str | None = None) -> Caller:
-        """Identifies the caller. run_id: the run whose own token is enough if the caller shows nothing else."""
-        if run_id is not None and shows_run_token(request):
+        """Identifies the caller. run_id: the run whose own token the caller shows, and nothing else."""
+        if run_id is not None:
             token = request.headers[RUN_TOKEN_HEADER.lower()]
             return self.door().by_run_token(token, run_id, self.world.clock.now())
         return self.door().identify(request.headers.get("authorization"), self.world.clock.now())

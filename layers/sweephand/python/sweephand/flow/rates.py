@@ -150,6 +150,23 @@ class RateMeter:
         return self._counters.count(self._world, tenant, limit.step) if limit.slow_from or limit.most else 0
 
 
+def let_in(world: World, tenant: str | None, *, by_target: bool = False) -> None:
+    """Counts a request of an identified caller, whichever facade it calls. Raises RateLimited above the tenant's limit.
+
+    tenant: None for the provider, who has no limit. by_target: whether a target sent it with the token of a run. Those
+    requests have a count of their own, so neither a tenant nor its targets can use up the other's limit.
+    """
+    most = world.settings.tenant_rate_most
+    if tenant is None or not most:
+        return
+    counted = "targets" if by_target else "requests"
+    with world.memory.lock:
+        meter = world.memory.requests.get(counted)
+        if meter is None:
+            meter = world.memory.requests[counted] = RateMeter(world, Limit(), Limit(most=most), counted=counted)
+    meter.let_in(tenant)
+
+
 RUNS_STEP = 10
 """Runs after which a process reports its count: a tenth of a write unit per run, for tenants with this quota only."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sweephand.domain.run import Outcome
     from sweephand.flow.flow_keys.turnstiles import Group
     from sweephand.flow.jobs.load_ahead import Kept
-    from sweephand.flow.rates import Counters
+    from sweephand.flow.rates import Counters, RateMeter
     from sweephand.flow.tenants.callback_keys import CallbackKeys
     from sweephand.messaging.event_bus import EventBus
     from sweephand.messaging.run_queue import RunQueue
@@ -38,7 +38,8 @@ class FlowMemory:
     time. moving: the lock of the thread that may move the turnstile. placeless: keys that did not limit parallel calls
     when they were last read. circuits: by key and target, with the time of reading (monotonic seconds). consumers: by
     tenant and name, likewise. unwatched: when an application was last found not to be watched, by tenant, name and
-    version. loads: what flow.jobs.load_ahead last computed, by tenant.
+    version. loads: what flow.jobs.load_ahead last computed, by tenant. requests: meters of tenants' requests, by who
+    sends them.
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -50,6 +51,7 @@ class FlowMemory:
     unwatched: dict[tuple[str, str, str | None], float] = field(default_factory=dict)
     loads: dict[str, Kept] = field(default_factory=dict)
     runs: Counters | None = None
+    requests: dict[str, RateMeter] = field(default_factory=dict)
 
 
 class Journal(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from urllib.parse import urlencode
 
 from sweephand.domain.members import fields
@@ -22,7 +21,6 @@ from sweephand.security.caller import Caller
 with lazy():
     from sweephand.domain.members import near_names
     from sweephand.facades.native.tenants import oauth
-    from sweephand.flow import rates
 
 SMALLER_PAGE = 4
 """A page that is too large for an answer is read again, with its limit divided by this."""
@@ -38,20 +36,8 @@ class NativeApi(Api):
 
     routes = ROUTES
 
-    @cached_property
-    def _rates(self) -> rates.RateMeter:
-        return rates.RateMeter(
-            self.world, rates.Limit(), rates.Limit(most=self.world.settings.client_rate_most), counted="native"
-        )
-
     def operate(self, visit: Visit) -> Answer:
-        """Answers the request, or refuses a tenant that is over its limit of requests a minute.
-
-        The provider has no limit. Requests with the token of a run have none either, because runs are already limited.
-        """
-        tenant = visit.caller.tenant if visit.caller is not None else None
-        if self.world.settings.client_rate_most and tenant is not None and not visit.by_run_token:
-            self._rates.let_in(tenant)
+        """Returns the route's answer. Refuses headers and parameters that the route does not know."""
         acting_for = self._acting_for(visit)
         _check_headers(visit.request, visit.route)
         _check_query(visit.request, visit.route)

@@ -197,7 +197,10 @@ def ordinal(number: int) -> str:
 
 
 def rate(minute: int, counted: str) -> str:
-    """Returns the key of a minute's count. counted: "" for SAP requests, `native` for native ones, `runs` for runs."""
+    """Returns the key of a minute's count.
+
+    counted: `requests` and `targets` for all facades, "" for the SAP facade's own limits, `runs` for runs.
+    """
     return f"RATE#{counted}#{minute}" if counted else f"RATE#{minute}"
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from sweephand.domain.members.fields import shown
-from sweephand.errors import Forbidden, InvalidRequest, Unauthenticated
+from sweephand.errors import Forbidden, InvalidRequest, RateLimited, Unauthenticated
 from sweephand.facades.http import Answer, Request
 from sweephand.facades.native.context import Context
+from sweephand.flow import rates
 from sweephand.flow.tenants import tenancy
 from sweephand.security.caller import Caller, ClientSecret, client_id_parts, client_secret, parse_authorization
 
@@ -37,6 +38,9 @@ def token(ctx: Context) -> Answer:
     """
     try:
         return _issued(ctx, _parameters(ctx))
+    except RateLimited as over:
+        body = {"error": "temporarily_unavailable", "error_description": over.reason}
+        return Answer(429, body, {"Cache-Control": "no-store", "Retry-After": str(over.retry_after_s)})
     except _Refused as refused:
         unknown = refused.error == "invalid_client"
         challenge = {"WWW-Authenticate": 'Basic realm="sweephand"'} if unknown else {}
@@ -106,6 +110,7 @@ def _client(ctx: Context, given: Mapping[str, str]) -> Caller:
         if not isinstance(shown, ClientSecret):
             raise _Refused("invalid_client", "a token needs a client id and its secret")
         caller = ctx.door().by_secret(shown, ctx.now)
+        rates.let_in(ctx.world, caller.tenant)
         caller = tenancy.admitted(ctx.world, caller)
     except Unauthenticated as nobody:
         raise _Refused("invalid_client", UNKNOWN_CLIENT) from nobody
