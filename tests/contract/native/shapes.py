@@ -106,6 +106,7 @@ RUN = {
         "parentRunId",
         "rerunOf",
         "rerunBy",
+        "reportedBy",
         "range",
         "attempts",
         "errorGroupId",

@@ -71,6 +71,7 @@ function Shown({ run, reload }) {
       ["Covers", run.range && html`${run.range.count} occurrences until <${When} at=${run.range.until} />`],
       ["Follows", run.parentRunId && html`<a href=${at(`/runs/${run.parentRunId}`)}>the run that ended</a>`],
       ["Repeats", run.rerunOf && html`<a href=${at(`/runs/${run.rerunOf}`)}>an earlier run</a>`],
+      ["Reported by", run.reportedBy && html`<${Text} cut=${80}>${run.reportedBy}<//>`],
       ["Repeated by", run.rerunBy && html`<a href=${at(`/runs/${run.rerunBy}`)}>a later run</a>`],
       ["Error group", run.errorGroupId && html`<a href=${at(`/errors/${run.errorGroupId}`)}>failures with the same cause</a>`],
       ["Kept until", run.expiresAt && html`<${When} at=${run.expiresAt} />`],

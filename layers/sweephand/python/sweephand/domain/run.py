@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sweephand.domain.instants import text_ms
 from sweephand.records import dataclass
 
 
@@ -212,6 +214,9 @@ class Run:
     consumer: the consumer that was away when it fell due, and for which it was held. missed_count, missed_from: how
     many occurrences its event stands for, and the first of them.
 
+    claims: the attempts that workers have claimed, each with a mark of the worker (claim_mark). reported_by: who
+    reported how it ended: the worker that settled it, or the client id of the caller that sent its result.
+
     rerun_of: the whole id of the run that this one repeats, planned at occurrence_at. rerun_by: the whole id of the
     last run that repeats this one. edited: whether a separate row has the body that is sent instead of the job's.
     """
@@ -266,6 +271,8 @@ class Run:
     consumer: str | None = None
     missed_count: int = 1
     missed_from: datetime | None = None
+    claims: frozenset[str] = frozenset()
+    reported_by: str | None = None
 
     @property
     def id(self) -> str:
@@ -295,6 +302,16 @@ class Run:
     @property
     def finished(self) -> bool:
         return self.state in TERMINAL
+
+    @property
+    def state_in_words(self) -> str:
+        """Returns its state for refusals: its attempt, until when somebody holds it, or how the last attempt failed."""
+        said = f"the run is {self.state}, attempt {self.attempt} of {max(self.attempt, self.max_attempts)}"
+        if self.finished:
+            return f"the run has ended as {self.state}"
+        if self.lease_owner is not None and self.lease_until is not None:
+            return f"{said}, which is held until {text_ms(self.lease_until)}"
+        return f"{said}, after {self.reason}" if self.state is State.RETRY_WAIT else said
 
     @property
     def lost(self) -> int:
@@ -337,6 +354,11 @@ class Run:
         if started is None:
             return None
         return max(0, int((started - self.planned_at).total_seconds() * 1000))
+
+
+def claim_mark(worker: str, attempt: int) -> str:
+    """Returns how a run notes that a worker has claimed an attempt. worker: the name that it sends as `owner`."""
+    return f"{attempt},{hashlib.sha256(worker.encode()).hexdigest()[:16]}"
 
 
 FROM_ITS_JOB = tuple(each.name for each in fields(Run) if _FROM_ITS_JOB in each.metadata)

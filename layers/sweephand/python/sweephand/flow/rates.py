@@ -153,7 +153,7 @@ class RateMeter:
 def let_in(world: World, tenant: str | None, *, by_target: bool = False) -> None:
     """Counts a request of an identified caller, whichever facade it calls. Raises RateLimited above the tenant's limit.
 
-    tenant: None for the provider, who has no limit. by_target: whether a target sent it with the token of a run. Those
+    tenant: None for the provider, who has no limit. by_target: whether a target sent it with the token of a run. Such
     requests have a count of their own, so neither a tenant nor its targets can use up the other's limit.
     """
     most = world.settings.tenant_rate_most

@@ -2626,6 +2626,7 @@ class Run(Model):
     parent_run_id: str | None
     rerun_of: str | None
     rerun_by: str | None
+    reported_by: str | None
     error_group_id: str | None
     range: RunRange | None
     attempts: tuple[Attempt, ...]
@@ -2655,6 +2656,7 @@ class Run(Model):
         "parent_run_id": ("parentRunId", None),
         "rerun_of": ("rerunOf", None),
         "rerun_by": ("rerunBy", None),
+        "reported_by": ("reportedBy", None),
         "error_group_id": ("errorGroupId", None),
         "range": ("range", RunRange.of),
         "attempts": ("attempts", Attempt.all_of),

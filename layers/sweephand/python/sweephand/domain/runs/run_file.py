@@ -120,6 +120,7 @@ def run_body(run: Run, attempts: Sequence[Attempt] = (), *, job_name: str | None
         "parentRunId": run.parent_id,
         "rerunOf": run.rerun_of,
         "rerunBy": run.rerun_by,
+        "reportedBy": run.reported_by if run.finished else None,
         "errorGroupId": failure.signature_of(run).id if run.state in FAILED else None,
         "range": {"until": text_ms(run.range_until), "count": run.range_count} if run.range_until else None,
         "attempts": attempt_bodies(run, attempts),

@@ -204,7 +204,9 @@ def put(ctx: Context) -> Answer:
         message = members.text(written, "message", 0, MAX_BODY)[:LONGEST_MESSAGE]
     owner, run_id = (schedule.tenant, schedule.id), _run_id(ctx)
     try:
-        results.record(ctx.world, *owner, run_id, success=success, message=message, message_counts=False)
+        results.record(
+            ctx.world, *owner, run_id, success=success, message=message, message_counts=False, by=ctx.caller.client_id
+        )
     except (NotFound, StandsForMany) as unknown:
         planned = _planned(ctx, schedule)
         if planned is not None and planned["runId"] == run_id:

@@ -13,7 +13,7 @@ from functools import partial
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
-from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State
+from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State, claim_mark
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.runs.admission import Admission, RunContext
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
@@ -230,7 +230,7 @@ def _claim_and_act(
 ) -> Verdict | Run | None:
     if _too_late_to_claim(world, message):
         return AGAIN
-    mine = _mine(world, owner, message, pointer, context, attempt=attempt)
+    mine = _mine(world, lane, owner, message, pointer, context, attempt=attempt)
     return _begin(world, lane, mine, context, _claim(world, lane, mine, context.run, attempt=attempt), work)
 
 
@@ -249,7 +249,7 @@ def _take_turn_and_act(
     if _too_late_to_claim(world, message):
         return AGAIN
     assert context.job is not None
-    mine = replace(_mine(world, owner, message, pointer, context, attempt=attempt), slotted=True)
+    mine = replace(_mine(world, lane, owner, message, pointer, context, attempt=attempt), slotted=True)
     turn = overlap.take_turn(world, lane, mine, context.run, context.job, context.schedule)
     match turn:
         case overlap.Turn.WAITS:
@@ -354,7 +354,14 @@ def _settle(
 
 
 def _mine(
-    world: World, owner: str, message: Delivered, pointer: Pointer, context: RunContext, *, attempt: int | None
+    world: World,
+    lane: Lane,
+    owner: str,
+    message: Delivered,
+    pointer: Pointer,
+    context: RunContext,
+    *,
+    attempt: int | None,
 ) -> Run:
     """Returns the row as the claim will leave it."""
     now = world.clock.now()
@@ -383,6 +390,7 @@ def _mine(
         not_before=None,
         lost_calls=(*waiting.lost_calls, LostCall.of(waiting)) if attempt is None else waiting.lost_calls,
         flow_key=admission.flow_key_of(waiting.kind, context),
+        claims=waiting.claims | {claim_mark(owner, waiting.attempt)} if lane.of_application else waiting.claims,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sweephand.domain import application
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.occurrences.index_row import WAKE
@@ -32,6 +33,8 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
+    from pynamodb.expressions.condition import Condition
+
     from sweephand.flow.runs.follow_ups import FollowUp
 
 with lazy():
@@ -44,6 +47,7 @@ LONGEST_NOTE = 1_000
 NOT_KEPT = "(its message is not kept: it may repeat a secret)"
 
 
+@until_unmoved("changes of this run")
 def record(
     world: World,
     tenant: str,
@@ -54,19 +58,21 @@ def record(
     message: str | None,
     message_counts: bool = True,
     token: str | None = None,
+    by: str | None = None,
     follow_up: FollowUp | None = None,
 ) -> Run:
     """Records the result that a target reports, even before its 202 was recorded. Repeating it changes nothing.
 
     owner: the schedule's id, or the job's for a run without a schedule. message_counts: if True, another message makes
-    another result; otherwise any end of the same kind is the same result. token: the callback token used, if any.
-    follow_up: when the job runs again; that run is written together with the result or not at all. Raises NotFound;
-    Conflict(RESULT_CONFLICT) if the run has ended otherwise, and keeps the late result with its message as a note;
-    Conflict for a line that stands for many occurrences.
+    another result; otherwise any end of the same kind is the same result. token: the callback token used, if any. by:
+    the client id of the caller. follow_up: when the job runs again; that run is written together with the result or
+    not at all. Raises NotFound; Conflict(RESULT_CONFLICT) if the run has ended otherwise, and keeps the late result
+    with its message as a note; Conflict if no attempt of the run can report, or for a line for many occurrences.
 
     A message that may repeat a secret is hidden until the executor has redacted it. A note leaves it out.
     """
     run = _found(world, tenant, owner, uuid)
+    reporting = run if run.finished else _reporting(world, run)
     counted = (message or "") if message_counts else ""
     more = f"\x00{follow_up.asked}" if follow_up else ""
     digest = hashlib.sha256(f"{success}\x00{counted}{more}".encode()).hexdigest()[:32]
@@ -74,13 +80,34 @@ def record(
         message = redaction.hidden(message, [token])
     now = world.clock.now()
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
-    ended = replace(run, state=state, reason=reason, message=message, result_digest=digest)
-    there = end_from_outside(world, ended, now, None if run.finished else follow_up)
+    ended = replace(reporting, state=state, reason=reason, message=message, result_digest=digest, reported_by=by)
+    there = end_from_outside(world, ended, now, None if run.finished else follow_up, condition=ledger.reports(run))
+    if not there.finished:
+        raise Moved
     same = there.result_digest == digest or not message_counts
     if not same or not _agrees(there.state, state, message_counts=message_counts):
         ledger.note(world.table, there, _late(world, there, message, success=success))
         raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
     return there
+
+
+UNANSWERED = frozenset({Reason.DEADLINE, Reason.NO_ANSWER, Reason.EXECUTOR_LOST})
+"""Reasons for a further attempt although the target may still carry out the last one, and report its result late."""
+
+
+def _reporting(world: World, run: Run) -> Run:
+    """Returns the open run at the attempt whose result is reported. Raises Conflict if no attempt can have a result.
+
+    A run that has not begun may have one: then no attempt is made.
+    """
+    job = jobs.read_job(world.table, run.tenant, run.job_id)
+    if job is not None and action_of(job, run.kind).kind == application.QUEUE:
+        raise Conflict(f"its worker reports by `settle`, and nobody else can: {run.state_in_words}")
+    if run.state in AWAITING_RESULT or run.state is State.TRIGGERED or run.first_started_at is None:
+        return run
+    if run.state is State.RETRY_WAIT and run.reason in UNANSWERED:
+        return replace(run, attempt=run.attempt - 1)
+    raise Conflict(f"no attempt of the run waits for a result: {run.state_in_words}")
 
 
 def _agrees(there: State, reported: State, *, message_counts: bool) -> bool:
@@ -110,7 +137,7 @@ def give_back(world: World, tenant: str, owner: str, uuid: str, attempt: int) ->
     if attempt < run.attempt:
         return run
     if run.state not in AWAITING_RESULT or attempt > run.attempt:
-        raise Conflict(f"attempt {attempt} does not wait for a result: the run is {run.state}, attempt {run.attempt}")
+        raise Conflict(f"attempt {attempt} does not wait for a result: {run.state_in_words}")
     job = jobs.read_job(world.table, tenant, run.job_id)
     schedule = None
     if job is not None and run.schedule_id is not None:
@@ -145,8 +172,14 @@ def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
     return run
 
 
-def end_from_outside(world: World, wanted: Run, now: datetime, follow_up: FollowUp | None = None) -> Run:
-    """Writes the end [not ended] with its wake, and sends the pointer. Returns the row as it is now.
+def end_from_outside(
+    world: World,
+    wanted: Run,
+    now: datetime,
+    follow_up: FollowUp | None = None,
+    condition: Condition = ledger.NOT_TERMINAL,
+) -> Run:
+    """Writes the end [not ended, or `condition`] with its wake, and sends the pointer. Returns the row as it is now.
 
     Raises Conflict if the job that should run again was deleted, NotFound if the run no longer exists.
     """
@@ -171,7 +204,13 @@ def end_from_outside(world: World, wanted: Run, now: datetime, follow_up: Follow
         ended = replace(ended, message=None, reported=ended.message)
     lane = lane_of(action_of(job, ended.kind), job.tenant).executors if job else world.settings.lane
     result = ledger.finish_from_outside(
-        world.table, ended, shards=world.settings.shards, lane=lane, counts=settle.counts_of(ended), also=also
+        world.table,
+        ended,
+        shards=world.settings.shards,
+        lane=lane,
+        counts=settle.counts_of(ended),
+        condition=condition,
+        also=also,
     )
     if isinstance(result, Refused):
         there = ledger.run_in(result)

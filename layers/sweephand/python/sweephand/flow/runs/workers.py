@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sweephand.domain import application
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.message import Pointer, Subject
-from sweephand.domain.run import FAILED, Outcome, Reason, Run, State, Verdict
+from sweephand.domain.run import FAILED, Outcome, Reason, Run, State, Verdict, claim_mark
 from sweephand.domain.runs.admission import RunContext
 from sweephand.domain.runs.run_action import action_of, lane_of
 from sweephand.domain.schedule import Lane
@@ -132,9 +132,11 @@ def extend(world: World, tenant: str, owner_id: str, uuid: str, owner: str, leas
     until = world.clock.now() + timedelta(seconds=lease_s)
     done = ledger.extend(world.table, (tenant, owner_id, uuid), owner, until)
     if isinstance(done, Refused):
-        if ledger.run_in(done) is None:
+        there = ledger.run_in(done)
+        if there is None:
             raise NotFound("no such run")
-        raise Conflict("this worker does not hold the run any more: it must stop the task", code=LEASE_LOST)
+        why = f"this worker does not hold the run and must stop the task: {there.state_in_words}"
+        raise Conflict(why, code=LEASE_LOST)
     run = ledger.read(world.table, tenant, owner_id, uuid)
     if run is not None and run.flow_key is not None and _holds(run, owner):
         calls.stay(world, tenant, run.flow_key, uuid, until)
@@ -180,9 +182,10 @@ class Report:
 def report(world: World, tenant: str, owner_id: str, uuid: str, sent: Report) -> Run:
     """Settles the attempt of a worker with its effects. Returns the run as it is now. May be repeated.
 
-    Success counts even from a worker that has lost its lease, as long as the run has not ended. Raises NotFound,
-    Conflict(LEASE_LOST) for another outcome without the lease, Conflict(RESULT_CONFLICT) if the run ended otherwise,
-    InvalidRequest for a follow-up that is not possible. The follow-up of the report that ends the run counts.
+    Success counts even from a worker that has lost its lease, as long as its attempt is the current one and has not
+    ended. Raises NotFound; Conflict(LEASE_LOST) for another outcome without the lease, and for a worker that has not
+    claimed the attempt; Conflict(RESULT_CONFLICT) if the run ended otherwise; InvalidRequest for a follow-up that is
+    not possible. The follow-up of the report that ends the run counts.
     """
     run = tenancy.find_run(world, tenant, owner_id, uuid)
     context = gate_rows.context_of(world, ledger.pointer_to(run))
@@ -192,6 +195,7 @@ def report(world: World, tenant: str, owner_id: str, uuid: str, sent: Report) ->
     lane = lane_of(action_of(context.job, run.kind), tenant)
     if not (_holds(run, sent.owner) and run.attempt == sent.attempt):
         return _without_lease(world, lane, run, sent, context)
+    run = replace(run, reported_by=sent.owner)
     match sent.ended:
         case Ended.UNKNOWN_TASK:
             return _unknown(world, lane, run, sent, context)
@@ -243,13 +247,19 @@ def _concluded(
 
 def _without_lease(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
     """Decides about the report of a worker that does not hold this attempt: it lost it, or has reported it before."""
-    if sent.ended is Ended.SUCCESS and not run.finished:
-        return _settled(world, lane, replace(run, lease_owner=sent.owner), sent, context)
+    if claim_mark(sent.owner, sent.attempt) not in run.claims:
+        raise Conflict(
+            f"this worker has not claimed attempt {sent.attempt} of the run: {run.state_in_words}",
+            code=RESULT_CONFLICT if run.finished else LEASE_LOST,
+        )
+    if sent.ended is Ended.SUCCESS and run.state is State.TRIGGERED and run.attempt == sent.attempt:
+        late = replace(run, lease_owner=sent.owner, reported_by=sent.owner)
+        return _settled(world, lane, late, sent, context)
     if _agrees(run, sent):
         _send_again(world, lane, run, context)
         return run
     if not run.finished:
-        raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
+        raise Conflict(f"this worker does not hold the run any more: {run.state_in_words}", code=LEASE_LOST)
     ledger.note(world.table, run, f"report after the end: {sent.ended}")
     raise Conflict(f"the run has ended as {run.state}", code=RESULT_CONFLICT)
 

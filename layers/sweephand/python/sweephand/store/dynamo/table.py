@@ -331,7 +331,8 @@ class RunItem(Item):
     run simply succeeded. slotted: whether it has been in its schedule's slot. flow_key: the key of its last claim.
     line_at: when it joined the line of that key, if it did. task: the ARN of its ECS task. chain: if a job started its
     job, the ids of the jobs before it. root: the run that began the chain. reported: the message of its target, until
-    redacted. consumer: the consumer that it is held for; attention_day is then that consumer's partition.
+    redacted. consumer: the consumer that it is held for; attention_day is then that consumer's partition. claims: marks
+    of the workers that claimed it.
     """
 
     job_id = UnicodeAttribute()
@@ -385,6 +386,8 @@ class RunItem(Item):
     consumer = UnicodeAttribute(null=True)
     missed_count = Integer(null=True)
     missed_from = Integer(null=True)
+    claims = UnicodeSetAttribute(null=True)
+    reported_by = UnicodeAttribute(null=True)
 
 
 class EditItem(Item):

@@ -80,6 +80,13 @@ def lease_as_read(run: Run) -> Condition:
     )
 
 
+def reports(run: Run) -> Condition:
+    """Requires that the attempt whose result is reported has not failed since it was read. run: as read."""
+    if run.state is State.RETRY_WAIT:
+        return state_as_read(run)
+    return every(NOT_TERMINAL, RunItem.attempt == run.attempt, RunItem.state != State.RETRY_WAIT.value)
+
+
 def state_as_read(run: Run) -> Condition:
     """Requires that the row is still in the state and attempt that were read."""
     return every(RunItem.state == run.state.value, RunItem.attempt == run.attempt)
@@ -92,7 +99,7 @@ def state_as_read(run: Run) -> Condition:
 class Lease:
     """The holder of a run, and the time of its hold. planned_at, enqueued_at: the stamps of an attempt after the first.
 
-    flow_key: the key under which it calls.
+    flow_key: the key under which it calls. claims: the marks of workers, with that of this one.
     """
 
     owner: str
@@ -101,6 +108,7 @@ class Lease:
     planned_at: datetime | None = None
     enqueued_at: datetime | None = None
     flow_key: str | None = None
+    claims: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, run: Run) -> Lease:
@@ -109,7 +117,7 @@ class Lease:
         assert run.started_at is not None
         assert run.lease_until is not None
         stamps = run.attempt_planned_at, run.attempt_enqueued_at
-        return cls(run.lease_owner, run.started_at, run.lease_until, *stamps, run.flow_key)
+        return cls(run.lease_owner, run.started_at, run.lease_until, *stamps, run.flow_key, run.claims)
 
 
 def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
@@ -162,6 +170,7 @@ def _held_by(lease: Lease) -> list[Action]:
         assign(RunItem.started_at, epoch_ms(lease.taken_at)),
         *removal(RunItem, "reason attention_day attention_at"),
         *([assign(RunItem.flow_key, lease.flow_key)] if lease.flow_key else []),
+        *([RunItem.claims.add(set(lease.claims))] if lease.claims else []),
     ]
 
 
@@ -197,13 +206,20 @@ def finish(
 
 
 def finish_from_outside(
-    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int], also: Sequence[Op] = ()
+    table: Table,
+    run: Run,
+    *,
+    shards: int,
+    lane: Lane,
+    counts: dict[str, int],
+    condition: Condition,
+    also: Sequence[Op] = (),
 ) -> Written | Refused:
-    """Ends a run without its lease (callback, cancel), if it has not ended. run: its new state, with its wake.
+    """Ends a run without its lease (callback, cancel). run: its new state, with its wake.
 
     also: further parts of the transaction.
     """
-    op = end_from_outside_op(table, "run", run, shards=shards, lane=lane)
+    op = end_from_outside_op(table, "run", run, shards=shards, lane=lane, condition=condition)
     return _with_counts(table, run, op, counts, (), also)
 
 
@@ -213,6 +229,7 @@ def end_from_outside_op(
     assert run.wake_at is not None
     actions = [
         *_ending(run),
+        *changes_of(run, "attempt"),
         assign(RunItem.result_digest, run.result_digest),
         *([assign(RunItem.reported, run.reported)] if run.reported is not None else []),
         *wake_actions(run, run.wake_at, shards=shards, lane=lane),
@@ -302,7 +319,7 @@ def _ending(run: Run) -> list[Action]:
     """Returns the change that ends a run. It leaves the wake, which an end without a lease sets for the effects."""
     ends = "attention_day attention_at" if run.state is State.SUCCESS else ""
     return [
-        *changes_of(run, "state reason finished_at http_status answer message expires_at answer_headers"),
+        *changes_of(run, "state reason finished_at http_status answer message expires_at answer_headers reported_by"),
         *removal(RunItem, f"owner lease_until not_before deadline_at {ends}"),
     ]
 

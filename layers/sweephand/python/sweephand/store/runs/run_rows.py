@@ -49,6 +49,7 @@ _RUNS = Codec(
         "lost_calls": Column(_lost_calls, lambda calls: {lost_text(call) for call in calls}),
         "notes": Column(lambda notes: tuple(sorted(notes)), set),
         "chain": Column(frozenset, frozenset),
+        "claims": Column(frozenset, frozenset),
         "wake_at": named("next_run_at", SECONDS),
     },
 )

@@ -72,6 +72,13 @@ _RUN: Members = {
     "parentRunId": or_null(RUN_ID),
     "rerunOf": or_null({**RUN_ID, "description": "The run that this one repeats."}),
     "rerunBy": or_null({**RUN_ID, "description": "The last run that repeats this one."}),
+    "reportedBy": or_null(
+        {
+            "type": "string",
+            "description": "The reporter of how the run ended: the `owner` of the worker, or the client id that sent "
+            "the result. null if the call's own answer ended it.",
+        }
+    ),
     "errorGroupId": or_null({**GROUP_ID, "description": "The error group of a failed run; null for other runs."}),
     "range": or_null(answer({"until": INSTANT_MS, "count": whole(1)}, description="It stands for many occurrences.")),
     "attempts": {

@@ -96,7 +96,12 @@ def put_result(ctx: Context) -> Answer:
     owner, uuid = ctx.run()
     token = ctx.request.headers.get(RUN_TOKEN_HEADER.lower())
     run = results.record(
-        *(ctx.world, ctx.tenant, owner, uuid), success=success, message=message, token=token, follow_up=follow_up
+        *(ctx.world, ctx.tenant, owner, uuid),
+        success=success,
+        message=message,
+        token=token,
+        by=ctx.actor,
+        follow_up=follow_up,
     )
     if token is not None and ctx.caller is not None and ctx.caller.credential_id == RUN_TARGET:
         return Answer(200, _shown_to_target(ctx, run))

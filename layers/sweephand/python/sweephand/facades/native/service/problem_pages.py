@@ -62,7 +62,10 @@ CAUSES: Mapping[str, tuple[str, str]] = {
         "Do nothing: the later result is kept in the notes of the run.",
     ),
     "LEASE_LOST": (
-        "The worker no longer holds the run: its lease ended without a heartbeat, or the run has ended.",
+        (
+            "The worker no longer holds the run: its lease ended without a heartbeat, the run has ended, or it never"
+            " claimed this attempt."
+        ),
         "Stop the task and leave its message alone. If the run is still open, the next delivery takes it over.",
     ),
     "TOO_MANY_DELETES": (
