@@ -34,7 +34,7 @@ def check(event: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         assert status == "302", status  # the console's address, no path of the API
         return
     if found is None:
-        assert status in {"400", "401", "404", "405"}, status
+        assert status in {"400", "401", "404", "405", "429"}, status
         validate("/components/schemas/Problem", json.loads(answer["body"] or "null"), method)
         return
     where, described = found

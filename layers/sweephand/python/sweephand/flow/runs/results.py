@@ -33,8 +33,6 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
-    from pynamodb.expressions.condition import Condition
-
     from sweephand.flow.runs.follow_ups import FollowUp
 
 with lazy():
@@ -81,7 +79,7 @@ def record(
     now = world.clock.now()
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
     ended = replace(reporting, state=state, reason=reason, message=message, result_digest=digest, reported_by=by)
-    there = end_from_outside(world, ended, now, None if run.finished else follow_up, condition=ledger.reports(run))
+    there = end_from_outside(world, ended, now, None if run.finished else follow_up, reported=run)
     if not there.finished:
         raise Moved
     same = there.result_digest == digest or not message_counts
@@ -177,9 +175,11 @@ def end_from_outside(
     wanted: Run,
     now: datetime,
     follow_up: FollowUp | None = None,
-    condition: Condition = ledger.NOT_TERMINAL,
+    reported: Run | None = None,
 ) -> Run:
-    """Writes the end [not ended, or `condition`] with its wake, and sends the pointer. Returns the row as it is now.
+    """Writes the end [not ended] with its wake, and sends the pointer. Returns the row as it is now.
+
+    reported: the run as it was read, if the end is the result of its attempt; that attempt must not have failed since.
 
     Raises Conflict if the job that should run again was deleted, NotFound if the run no longer exists.
     """
@@ -209,7 +209,7 @@ def end_from_outside(
         shards=world.settings.shards,
         lane=lane,
         counts=settle.counts_of(ended),
-        condition=condition,
+        reported=reported,
         also=also,
     )
     if isinstance(result, Refused):

@@ -212,13 +212,14 @@ def finish_from_outside(
     shards: int,
     lane: Lane,
     counts: dict[str, int],
-    condition: Condition,
+    reported: Run | None,
     also: Sequence[Op] = (),
 ) -> Written | Refused:
     """Ends a run without its lease (callback, cancel). run: its new state, with its wake.
 
-    also: further parts of the transaction.
+    reported: as for `reports`, if the end is a result. also: further parts of the transaction.
     """
+    condition = NOT_TERMINAL if reported is None else reports(reported)
     op = end_from_outside_op(table, "run", run, shards=shards, lane=lane, condition=condition)
     return _with_counts(table, run, op, counts, (), also)
 
