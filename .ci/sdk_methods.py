@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 METHODS: Mapping[str, Mapping[str, str]] = {
-    "applications": {"registerApplication": "register"},
+    "applications": {
+        "listApplications": "list",
+        "readApplication": "get",
+        "deleteApplication": "delete",
+        "registerApplication": "register",
+    },
     "jobs": {
         "createJob": "create",
         "listJobs": "list",

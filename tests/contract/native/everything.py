@@ -223,6 +223,7 @@ def furnish(api: Api, tenant: str) -> Things:
     jobs = [{"key": "kept", "name": "kept", **JOB}]
     assert api("PUT", "/v1/job-sets/spare", {"jobs": jobs}, caller=tenant).status == 200
     assert api("PUT", "/v1/consumers/spare/lease", {"holder": "own"}, caller=tenant).status == 200
+    assert api("PUT", f"/v1/applications/{names['application']}", caller=tenant).status == 200
     names["claimed"], names["message"] = claimed(api, tenant)
     names["waits"] = waiting(api, tenant)
     names |= {"flow_key": "spare", "job_set": "spare", "consumer": "spare", "problem": "not-found"}

@@ -371,3 +371,48 @@ def test_the_overview_shows_what_executors_have_not_begun(api):
     assert (len(lane["noFailure"]["seconds"]), len(lane["noRow"]["seconds"])) == (2, 4)
     assert lane["dueSince"] == "2027-03-01T12:03:01Z"
     assert lane["sentence"] == "What is due since 2027-03-01T12:03:01Z has not begun."
+
+
+def test_an_application_that_was_given_up_is_deleted_with_its_report(api, hand):
+    job = create(api, policies=ALL)
+    due(api, 3_600 + 120)
+    [listed] = api.get("/v1/applications").json["items"]
+    assert (listed["name"], listed["awayAt"] is None, listed["waiting"]) == ("billing", False, 1)
+    refused = api("DELETE", "/v1/applications/billing")
+    assert (refused.status, job["id"] in refused.json["detail"]) == (409, True)
+
+    assert api("DELETE", f"/v1/jobs/{job['id']}").status == 204
+    api.stage.run(120)
+    assert api("DELETE", "/v1/applications/billing").status == 204
+
+    assert [event["reason"] for event in back(api)] == ["DELETED"]
+    assert (attention(api), api.get("/v1/health", caller="provider").json["applications"]) == ([], [])
+    assert api.get("/v1/applications").json["items"] == []
+    assert api.get("/v1/applications/billing").status == 404
+    assert hand.url not in api.stage.sqs.created
+    api.stage.run(300)
+    assert api.stage.waiting() == {}
+
+
+@pytest.mark.parametrize("place", ["errorAction", "hook", "schedule"])
+def test_an_application_that_a_hook_names_is_not_deleted(api, hand, place):
+    action = {"type": "http", "url": "https://example.org/run"}
+    hooks = {"onFailure": REPORT}
+    members: dict[str, Any] = {"errorAction": {"errorAction": REPORT}, "hook": {"hooks": hooks}}.get(place, {})
+    schedules = [{"every": "PT1H", "hooks": hooks}] if place == "schedule" else EVERY_MINUTE
+    api.create(action=action, schedules=schedules, **members)
+
+    assert api("DELETE", "/v1/applications/billing").status == 409
+
+
+def test_versions_are_listed_read_and_deleted_by_themselves(api, hand):
+    register(api, version="2")
+
+    assert [each["version"] for each in api.get("/v1/applications").json["items"]] == [None, "2"]
+    first = api.get("/v1/applications", query="limit=1").json
+    second = api.get("/v1/applications", query={"limit": "1", "cursor": first["nextCursor"]}).json
+    assert [each["version"] for each in second["items"]] == ["2"]
+    assert api.get("/v1/applications/billing", query="version=2").json["version"] == "2"
+    assert api("DELETE", "/v1/applications/billing", query="version=2").status == 204
+    assert api.get("/v1/applications/billing", query="version=2").status == 404
+    assert api.get("/v1/applications/billing").status == 200

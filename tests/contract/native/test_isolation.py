@@ -60,7 +60,7 @@ def test_another_tenants_id_in_a_body_or_query_is_unknown(shared, both):
 LISTS = ["/v1/jobs", "/v1/jobs?tag=finance", "/v1/jobs?resourceId=inv-4711", "/v1/jobs?collection=default",
          "/v1/jobs?name=nightly-report", "/v1/jobs?collection=spare", "/v1/jobs?include=schedules", "/v1/runs",
          "/v1/timeline", "/v1/attention", "/v1/timeline:changes?since=1700000000000-1700000000000-0000000000000000",
-         "/v1/collections", "/v1/job-sets", "/v1/consumers",
+         "/v1/collections", "/v1/job-sets", "/v1/consumers", "/v1/applications",
          "/v1/job-sets/spare", "/v1/credentials", "/v1/operations", "/v1/errors", "/v1/error-redirects",
          "/v1/errors:summary?groupBy=job", "/v1/errors:summary?groupBy=target"]  # fmt: skip
 

@@ -239,6 +239,9 @@ def _workers(step: Walk) -> None:
     step.each("POST", f"{place}/heartbeat", "Heartbeat", run=run)
     step("POST", f"{place}/settle", body=REQUESTS["TaskReport"]["success"], run=run)
     step.api("DELETE", f"/v1/jobs/{job}")
+    step("GET", "/v1/applications")
+    step("GET", "/v1/applications/{application}", application="billing", query="version=2")
+    step("DELETE", "/v1/applications/{application}", application="billing", query="version=2")
 
 
 def _errors(step: Walk, job: str) -> None:

@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "apply": ("Create, change and delete the jobs of a set as a file says.", job_sets),
     "diff": ("Show what others have changed since a file was applied.", job_sets),
     "sets": ("List, show and delete job sets.", resources),
-    "applications": ("Register the applications of workers.", resources),
+    "applications": ("Manage the applications of workers.", resources),
     "consumers": ("Manage programs that receive events, and their leases.", resources),
     "collections": ("Manage collections: groups of jobs with quotas.", resources),
     "calendars": ("Manage calendars: the days and hours of schedules.", resources),

@@ -243,6 +243,9 @@ class Application(Model):
     region: str | None
     visibility_seconds: int
     created_at: datetime
+    since: datetime | None
+    away_at: datetime | None
+    waiting: int
     members = {
         "name": ("name", None),
         "version": ("version", None),
@@ -250,6 +253,9 @@ class Application(Model):
         "region": ("region", None),
         "visibility_seconds": ("visibilitySeconds", None),
         "created_at": ("createdAt", instant),
+        "since": ("since", instant),
+        "away_at": ("awayAt", instant),
+        "waiting": ("waiting", None),
     }
 
 

@@ -389,6 +389,16 @@ ROUTES = Routes(
         CALENDARS.get(
             "/{calendar}/versions/{version}", "read_version", "Read a version of a calendar", "CalendarVersion"
         ),
+        APPLICATIONS.get(
+            "", "list_applications", "List applications and whether workers receive", "ApplicationPage", query=PAGE
+        ),
+        APPLICATIONS.get(
+            *("/{application}", "read_application", "Read an application", "Application"), query=("version",)
+        ),
+        APPLICATIONS.delete(
+            *("/{application}", "delete_application", "Delete an application that no job names, with its queue"),
+            query=("version",),
+        ),
         APPLICATIONS.put(
             *("/{application}", "register_application", "Register an application with a queue for its workers"),
             *("ApplicationRequest", "Application"),

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from sweephand.domain import application
 from sweephand.domain.application import Application
 from sweephand.domain.members.fields import below
-from sweephand.errors import InvalidRequest, NotFound, QuotaExceeded
+from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from sweephand.flow.tenants import absence, tenancy
+from sweephand.flow.tenants.absence import Back
 from sweephand.flow.world import World
 from sweephand.store.dynamo.conditional import Cancelled
+from sweephand.store.jobs import own_hooks
 from sweephand.store.tenants import applications
+from sweephand.store.views import jobs as lists
 
 MOST = 100
 """Queues of a tenant: one for each application, and one for each of its versions to which jobs are pinned."""
+MOST_JOBS = 10_000
+"""Jobs that a delete looks through, some 10,000 read units."""
+AT_ONCE = 500
+NAMED_FIRST = 5
 KEPT_S = 14 * 86_400
 OVER_TLS_ONLY = {
     "Version": "2012-10-17",
@@ -69,6 +77,54 @@ def _tags(world: World, registered: Application) -> dict[str, str]:
     return {f"sweephand:{name}": value for name, value in tags.items()} | (
         {"sweephand:version": registered.version} if registered.version else {}
     )
+
+
+def find(world: World, tenant: str, name: str, version: str | None) -> Application:
+    """Raises NotFound."""
+    found = applications.read(world.table, tenant, name, version)
+    if found is None:
+        raise NotFound("no such application" if version is None else "no such version of this application")
+    return found
+
+
+def delete(world: World, tenant: str, name: str, version: str | None) -> None:
+    """Deletes an application that no job names, with its queue, and ends the report that it is away.
+
+    The row goes before the queue, because a new job that names the application needs the row. Raises NotFound, Conflict
+    while jobs name it, Unavailable.
+    """
+    found = find(world, tenant, name, version)
+    _check_unnamed(world, found)
+    if found.unclaimed_since is not None:
+        absence.end(world, found, Back.DELETED)
+    applications.delete(world.table, found)
+    world.queue.remove(found.lane)
+
+
+def _check_unnamed(world: World, found: Application) -> None:
+    """Raises Conflict if jobs, or hooks of their schedules, name the application."""
+    rows = lists.listed(world.table, found.tenant, lists.ALL, None, MOST_JOBS + 1)
+    ids = [row.job_id for row in islice(rows, MOST_JOBS + 1)]
+    if len(ids) > MOST_JOBS:
+        raise Conflict(f"the tenant has more than {MOST_JOBS:,} jobs, too many to see which of them name {found.title}")
+    naming = [
+        job for begin in range(0, len(ids), AT_ONCE) for job in _naming(world, found, ids[begin : begin + AT_ONCE])
+    ]
+    if naming:
+        who = f"{len(naming):,} jobs name" if len(naming) > 1 else "1 job names"
+        first = ", ".join(naming[:NAMED_FIRST]) + (", ..." if len(naming) > NAMED_FIRST else "")
+        raise Conflict(f"{who} the application {found.title}: {first}. Change or delete them first")
+
+
+def _naming(world: World, found: Application, ids: Sequence[str]) -> Iterator[str]:
+    planned = lists.jobs_with_schedules(world.table, found.tenant, ids)
+    hooks = own_hooks.read_all(world.table, [each for _, schedules in planned for each in schedules])
+    for job, schedules in planned:
+        actions = [job.action, job.error_action, *job.hooks.values()]
+        actions += [hook for each in schedules for hook in hooks.get(each.id, {}).values()]
+        named = application.named_by({str(n): each for n, each in enumerate(actions) if each is not None})
+        if (found.name, found.version) in named.values():
+            yield job.id
 
 
 def check(world: World, tenant: str, named: Mapping[str, tuple[str, str | None]]) -> None:

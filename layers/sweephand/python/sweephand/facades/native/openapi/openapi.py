@@ -142,6 +142,7 @@ QUERY: Mapping[str, Schema] = {
         default="false",
         description="Deletes the consumer even if somebody holds its lease, or jobs name it.",
     ),
+    "version": text(1, 64, description="The version of the application; without it, the queue that all versions read."),
     "allowDeletes": whole(
         0,
         9_999,

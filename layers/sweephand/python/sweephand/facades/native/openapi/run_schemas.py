@@ -144,8 +144,19 @@ WORKERS: dict[str, Schema] = {
             "region": or_null(TEXT),
             "visibilitySeconds": whole(),
             "createdAt": INSTANT_MS,
+            "since": or_null(
+                {**INSTANT_MS, "description": "Since when its first message waits, if it is away; otherwise null."}
+            ),
+            "awayAt": or_null(
+                {
+                    **INSTANT_MS,
+                    "description": "When it was found that nobody receives its messages; null: it is not away.",
+                }
+            ),
+            "waiting": whole(description="How many messages waited at the last check while it is away."),
         }
     ),
+    "ApplicationPage": page("Application"),
     "ClaimRequest": request(
         {
             "message": text(1, 4_096, description="The body of the message, unchanged."),

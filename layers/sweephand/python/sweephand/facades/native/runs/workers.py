@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S
-from sweephand.domain.instants import text_ms
+from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S, Application
+from sweephand.domain.instants import stamp, text_ms
 from sweephand.domain.members import fields, json_text
 from sweephand.domain.message import Pointer, Unreadable, decode
 from sweephand.domain.runs.run_file import run_body
@@ -22,11 +23,14 @@ from sweephand.flow.runs.follow_ups import FIELD
 from sweephand.flow.runs.run_lists import JobNames
 from sweephand.flow.runs.workers import Claim, Ended, Report, Task
 from sweephand.flow.tenants import applications
+from sweephand.store.views import tenants as views
 
 LONGEST_MESSAGE, LONGEST_DETAILS = 1_000, 16_384
 LONGEST_DELAY_S = 3_600
 LONGEST_OWNER = 200
 COMES_BACK_S = 60
+SEPARATOR = " "
+"""Between name and version in the mark of a page: the order of the keys in the table, and part of no name."""
 
 
 def register_application(ctx: Context) -> Answer:
@@ -36,16 +40,43 @@ def register_application(ctx: Context) -> Answer:
     name = ctx.plain("application", made_as="application")
     if len(name) > 64:
         raise InvalidRequest("application", f"must have 1 to 64 characters, not {len(name)}")
-    found = applications.register(ctx.world, ctx.tenant, name, version)
-    body = {
-        "name": found.name,
-        "version": found.version,
-        "queueUrl": ctx.world.queue.url(found.lane),
+    return Answer(200, _application(ctx, applications.register(ctx.world, ctx.tenant, name, version)))
+
+
+def _application(ctx: Context, shown: Application) -> dict[str, Any]:
+    return {
+        "name": shown.name,
+        "version": shown.version,
+        "queueUrl": ctx.world.queue.url(shown.lane),
         "region": ctx.world.settings.region,
         "visibilitySeconds": LEASE_S,
-        "createdAt": text_ms(found.created_at),
+        "createdAt": text_ms(shown.created_at),
+        "since": stamp(shown.unclaimed_since if shown.away_at is not None else None),
+        "awayAt": stamp(shown.away_at),
+        "waiting": shown.waiting,
     }
-    return Answer(200, body)
+
+
+def list_applications(ctx: Context) -> Answer:
+    def rows(last: str | None, limit: int) -> list[Application]:  # noqa: ARG001 - there are at most a hundred
+        found = views.applications(ctx.world.table, ctx.tenant)
+        return [each for each in found if last is None or _mark(each) > last]
+
+    return ctx.page_of(rows, partial(_application, ctx), mark=_mark, fits=lambda mark: SEPARATOR in mark)
+
+
+def _mark(application: Application) -> str:
+    return f"{application.name}{SEPARATOR}{application.version or ''}"
+
+
+def read_application(ctx: Context) -> Answer:
+    found = applications.find(ctx.world, ctx.tenant, ctx.plain("application"), ctx.text("version", 64))
+    return Answer(200, _application(ctx, found))
+
+
+def delete_application(ctx: Context) -> Answer:
+    applications.delete(ctx.world, ctx.tenant, ctx.plain("application"), ctx.text("version", 64))
+    return Answer(204)
 
 
 def _version(given: Mapping[str, Any]) -> str | None:
