@@ -1,4 +1,4 @@
-"""The journal of the emulator's tables, with a table service of a few lines in MiniStack's place."""
+"""The journals of the emulator's tables and queues, with services of a few lines in MiniStack's place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from sweephand.local.aws import journal as journals
-from sweephand.local.aws.journal import MARK, Journal
+from sweephand.local.aws.journal import MARK, Journal, Sends
 
 
 class Tables:
@@ -179,3 +179,74 @@ def test_a_change_of_the_tables_themselves_triggers_a_copy(tmp_path, action):
     asyncio.run(saved_if_due(first))
 
     assert first.copies == copies + 1
+
+
+class Queues:
+    """Queues by URL, with the names that MiniStack's module has."""
+
+    _Err = KeyError
+
+    def __init__(self):
+        self._HANDLERS = {}
+        self.queues = {"q": {"messages": []}}
+        self._get_q = self.queues.__getitem__
+
+    def _act_send_message(self, data, url):
+        self._get_q(url)["messages"].append({"id": data["id"]})
+
+    def get_state(self):
+        return json.loads(json.dumps({"queues": self.queues}))
+
+    def load_persisted_state(self, data):
+        self.queues.update(data["queues"])
+
+
+def queues_of(folder):
+    """Makes another life of the queues, which begins without a copy."""
+    queues = Queues()
+    scope = lambda _account, _region: contextlib.nullcontext()  # noqa: E731
+    Sends(folder / "sends", queues, scope, lambda: ("1", "us-east-1")).install()
+    return queues
+
+
+def sent_ids(queues):
+    return [message["id"] for message in queues.queues["q"]["messages"]]
+
+
+def test_messages_after_the_last_copy_survive_and_come_once(tmp_path):
+    first = queues_of(tmp_path)
+    first._HANDLERS["SendMessage"]({"id": "before"}, "q")
+    copy = first.get_state()
+    for name in ("after", "later"):
+        first._act_send_message({"id": name}, "q")
+
+    second = queues_of(tmp_path)
+    second.load_persisted_state(copy)
+
+    assert sent_ids(second) == ["before", "after", "later"]
+
+
+def test_a_message_whose_queue_is_in_no_copy_stops_no_start(tmp_path):
+    first = queues_of(tmp_path)
+    copy = first.get_state()
+    first.queues["new"] = {"messages": []}
+    first._act_send_message({"id": "lost"}, "new")
+    first._act_send_message({"id": "kept"}, "q")
+
+    second = queues_of(tmp_path)
+    second.load_persisted_state(copy)
+
+    assert sent_ids(second) == ["kept"]
+
+
+def test_a_copy_that_was_not_written_loses_no_message(tmp_path):
+    first = queues_of(tmp_path)
+    written = first.get_state()
+    first._act_send_message({"id": "a"}, "q")
+    first.get_state()
+    first._act_send_message({"id": "b"}, "q")
+
+    second = queues_of(tmp_path)
+    second.load_persisted_state(written)
+
+    assert sent_ids(second) == ["a", "b"]

@@ -137,6 +137,9 @@ def test_acknowledged_writes_survive_a_kill(sample):
     for note in notes:
         assert client.put("/v1/note", content=note.encode(), headers={"Content-Type": "text/plain"}).status_code < 300
     before = stack.file
+    entries = [{"Id": "1", "MessageBody": "sent in a batch", "DelaySeconds": 2}]
+    stack.boto("sqs").send_message_batch(QueueUrl=before.run_queue_url, Entries=entries)
+    stack.boto("sqs").send_message(QueueUrl=before.run_queue_url, MessageBody="sent alone", DelaySeconds=2)
     stack.close()
     service = holder(sample.place.folder)
     everything = [
@@ -153,6 +156,9 @@ def test_acknowledged_writes_survive_a_kill(sample):
 
     assert stack.client().get("/v1/note").json() == {"text": notes[-1]}
     assert stack.file.tenants == before.tenants
+    for sent in ("sent in a batch", "sent alone"):
+        key = {"pk": {"S": f"got {sent}"}}
+        until(lambda key=key: "Item" in stack.boto("dynamodb").get_item(TableName=stack.file.table_name, Key=key))
     stack.close()
 
 

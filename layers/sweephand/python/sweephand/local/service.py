@@ -97,7 +97,7 @@ class Service:
     def _recover(self, aws: Aws, stack: Stack) -> None:
         """Runs one sweep and the whole audit.
 
-        The table and the queues of a killed emulator may be seconds apart, and the first tick comes after a minute. A
+        The first tick comes after a minute, and whatever was due while the stack was down must not wait for it. A
         failure is reported and leaves the stack up, so that the user can inspect it.
         """
         for role, event in (("sweeper", SWEEP_EVENT), ("auditor", AUDIT_EVENT)):

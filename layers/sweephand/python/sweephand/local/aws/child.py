@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sweephand.local.aws import shortcuts
-from sweephand.local.aws.journal import MARK, Journal
+from sweephand.local.aws.journal import MARK, Journal, Sends
 from sweephand.sources import Clock, SystemClock
 
 SAVE_EVERY_S = 5.0
@@ -145,12 +145,13 @@ def _poll_often(clock: Clock, functions: Any) -> None:
         functions._esm_wake.set()  # noqa: SLF001
 
 
-def _journal(tables: Any, state: str, saving: Saving) -> Journal:
-    """Puts the journal between the emulator and its tables. tables: MiniStack's module of DynamoDB."""
+def _journal(tables: Any, queues: Any, state: str, saving: Saving) -> Journal:
+    """Puts journals between the emulator and its tables and queues. tables, queues: MiniStack's modules."""
     from ministack.core.responses import get_account_id, get_region, request_scope  # noqa: PLC0415
 
     folder = Path(state)
     journal = Journal(folder / "journal", tables, request_scope, lambda: (get_account_id(), get_region()))
+    Sends(folder / "sends", queues, request_scope, lambda: (get_account_id(), get_region())).install()
     journal.install(saving.everything, lambda mark: _starts_with(folder / f"{TABLES}.json", f'"{MARK}": {mark},'))
     return journal
 
@@ -171,12 +172,12 @@ def _stop_with_owner() -> None:
 def main() -> None:
     from ministack import app  # noqa: PLC0415
     from ministack.core import persistence  # noqa: PLC0415
-    from ministack.services import dynamodb, lambda_svc  # noqa: PLC0415
+    from ministack.services import dynamodb, lambda_svc, sqs  # noqa: PLC0415
 
     saving = Saving(app._build_persistence_save_dict, persistence.save_state)  # noqa: SLF001 - there is no public name
     app.save_all = saving.at_the_end(app.save_all)
     app._resolve_port = lambda: os.environ["SWEEPHAND_EMULATOR_PORT"]  # noqa: SLF001
-    journal = _journal(dynamodb, persistence.STATE_DIR, saving)
+    journal = _journal(dynamodb, sqs, persistence.STATE_DIR, saving)
     threading.Thread(
         target=_autosave, args=(SystemClock(), saving, journal.save_if_due), name="autosave", daemon=True
     ).start()
