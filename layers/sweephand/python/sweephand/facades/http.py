@@ -15,7 +15,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.records import dataclass
 
 RUN_TOKEN_HEADER = "Sweephand-Callback-Token"  # noqa: S105 - the name of a header
-LONGEST_QUERY = 8_192
+LONGEST_PATH = LONGEST_QUERY = 8_192
 REPLACED = "\ufffd"
 LARGEST_ANSWER = 5_500_000
 """The most bytes of an answer; Lambda returns at most 6 MB."""
@@ -76,6 +76,8 @@ def read_request(event: Mapping[str, Any], request_id: str) -> Request:
     become a slash, and cannot be part of a name.
     """
     http = event["requestContext"]["http"]
+    if len(event["rawPath"]) > LONGEST_PATH:
+        raise InvalidRequest(None, f"the path is longer than {LONGEST_PATH} characters", code="INVALID_QUERY")
     headers = {name.lower(): value for name, value in event.get("headers", {}).items()}
     domain = event["requestContext"].get("domainName", "")
     return Request(

@@ -57,6 +57,8 @@ def _object_text(value: Mapping[Any, Any]) -> str:
 
 
 def _list_text(value: Sequence[Any]) -> str:
+    if not value:
+        return "[]"
     return f"[{','.join([_WRITERS.get(type(item), _of_subclass)(item) for item in value])}]"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -275,12 +276,15 @@ def by_name(given: str) -> str:
 
 
 def _canonical(body: bytes) -> bytes:
-    """Returns a JSON body with sorted members, so that equal bodies compare equal; any other body unchanged."""
+    """Returns a JSON body with sorted members, so that equal bodies compare equal; any other body unchanged.
+
+    The encoder in C is used, which ignores the digits with which a number was written.
+    """
     try:
         value = strict_json.loads(body)
     except InvalidRequest:
         return body  # the operation refuses it
-    return strict_json.dumps(canonical(value)).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def canonical(value: Any) -> Any:
