@@ -42,7 +42,8 @@ COMPANY: dict[str, dict[str, Any]] = {
     "completed_at": {"state": ScheduleState.COMPLETED},
 }
 """Fields that are stored in the company of others only."""
-NOT_STORED = {"newer_packed", "resumes_at"}
+NOT_STORED = {"newer_packed", "resumes_at", "offset_s"}
+"""Fields that are set only in responses, and offset_s, which the row computes from the others."""
 
 
 def job_back(one: Job) -> Job:

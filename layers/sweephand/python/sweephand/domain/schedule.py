@@ -99,6 +99,8 @@ class Schedule:
     disabled; next_run_at is then only the next check. completed_at: set once COMPLETED. unreachable: since when its
     target has not answered (flow.lifecycle.unreachable.Streak); None while it answers. hooks: hooks that replace those
     of its job (domain.jobs.job_state.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
+    offset_s: the offset of its zone for the earliest unsent instant, when that was planned (domain.occurrences.moved).
+
     Two members are set only in responses and never stored. newer_packed: the timing with the current versions of its
     calendars, while it does not follow them yet. resumes_at: the set end of the pause of its job.
     """
@@ -137,6 +139,7 @@ class Schedule:
     off_times: str | None = None
     newer_packed: str | None = None
     resumes_at: datetime | None = None
+    offset_s: int | None = None
 
     @property
     def unsent_from(self) -> datetime | None:

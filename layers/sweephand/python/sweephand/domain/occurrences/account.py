@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sweephand.domain.instants import EPOCH
+from sweephand.domain.occurrences import moved
 from sweephand.domain.occurrences.generations import Generation, Owed, owed_between
 from sweephand.domain.occurrences.misfire import Span
 from sweephand.domain.occurrences.series import count_within
@@ -32,6 +33,7 @@ class Account:
     rows: sent occurrences by uuid. lines: ranges of occurrences that were not sent. generations: the plans that cover
     instants after `since`; the last one is in force. next_at: the schedule's next occurrence, if it waits for one.
     whole: whether all rows were read. remembered_from: rows of occurrences up to this instant may have expired.
+    earlier: runs of the last day of the settled part, which newer zone data may move out of it.
     """
 
     since: datetime
@@ -41,6 +43,7 @@ class Account:
     next_at: datetime | None = None
     whole: bool = True
     remembered_from: datetime = EPOCH
+    earlier: Sequence[Run] = ()
 
     @property
     def newest(self) -> datetime:
@@ -68,9 +71,25 @@ class Account:
         return self.without_row(self.owed(until, most))
 
     def without_row(self, owed: Iterable[Owed]) -> list[Owed]:
-        """Returns the given instants that have no row and belong to no range."""
+        """Returns the given instants that have no row and belong to no range.
+
+        An occurrence that ran by earlier zone data has a row at an instant that its rule does not contain any more. The
+        row stands for the nearest one that it does.
+        """
         there = {run.planned_at for run in self.rows.values()}
-        return [each for each in owed if each.instant not in there and not self.left_out(each.instant)]
+        found = [each for each in owed if each.instant not in there and not self.left_out(each.instant)]
+        moved_here = self._moved_here() if found else set()
+        return [each for each in found if each.instant not in moved_here]
+
+    def _moved_here(self) -> set[datetime]:
+        """Returns the instants for which a run of another instant stands, by earlier zone data."""
+        found = set()
+        for each in self.generations:
+            timing = each.timing()
+            own = [run.planned_at for run in (*self.rows.values(), *self.earlier) if run.generation == each.number]
+            gone = [at for at in own if at != each.first and moved.is_moved(timing, at)]
+            found |= {at for at in (moved.nearest(timing, instant) for instant in gone) if at is not None}
+        return found
 
     def planned(self, until: datetime, most: int) -> int:
         """Counts the occurrences with since < instant <= until that were sent or are missing."""

@@ -48,7 +48,12 @@ def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, 
 
 
 def following(timing: Timing, occurrence: datetime, sent_at: datetime) -> datetime | None:
-    """Returns the next occurrence; None after the last."""
+    """Returns the next occurrence; None after the last.
+
+    A one-time schedule has one, even if newer zone data names another instant for it.
+    """
+    if not timing.recurring:
+        return None
     if timing.actual_start_interval_s is None:
         return timing.rule.next_after(occurrence)
     upcoming = max(occurrence, sent_at.replace(microsecond=0)) + timedelta(seconds=timing.actual_start_interval_s)

@@ -14,7 +14,7 @@ from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.instants import EPOCH, FAR, epoch_s, from_ms
 from sweephand.domain.message import Pointer, occurrence
 from sweephand.domain.occurrences import generations as plans
-from sweephand.domain.occurrences import series
+from sweephand.domain.occurrences import moved, series
 from sweephand.domain.occurrences.account import Account
 from sweephand.domain.occurrences.generations import Owed
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, Waits
@@ -24,6 +24,7 @@ from sweephand.domain.runs.admission import MAX_AGE
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.flow.audit import write_off
 from sweephand.flow.jobs import completion
+from sweephand.flow.series import moving
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
@@ -41,6 +42,8 @@ SETTLED_AFTER = timedelta(minutes=10)
 """An instant that is older than this must have its row in the ledger."""
 MOST_INSTANTS = 100_000
 """Instants of one schedule that one audit compares; the next audit does the rest."""
+MOST_EARLIER = 2_000
+"""Settled runs that are compared again. A schedule with more of them a day has hardly an instant that moves."""
 WORTH_SETTLING = 24
 SETTLES_AFTER = timedelta(days=5)
 """Rows are settled once there are this many, or once the oldest is this old.
@@ -70,6 +73,8 @@ def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
     """
     if schedule.state is not ScheduleState.BROKEN:
         load(schedule.packed)
+    if moving.follow(world, schedule):
+        return Repairs()  # the next audit compares it
     now = world.clock.now()
     compared = _read(world, schedule, now, consistent=False)
     if not (compared.anything or _worth_settling(schedule, compared, now, at_once=at_once)):
@@ -167,6 +172,7 @@ def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: 
         next_at=schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None,
         whole=len(runs) < MOST_INSTANTS,
         remembered_from=_remembered_from(schedule, world.clock.now()),
+        earlier=_earlier(world, schedule, since) if consistent and settled_to is not None else (),
     )
 
 
@@ -195,6 +201,14 @@ def _write_off(world: World, schedule: Schedule, compared: _Comparison) -> None:
     if compared.forgotten is not None:
         write_off.forget(world, schedule, compared.before, compared.account, compared.forgotten)
     write_off.expire(world, schedule, compared.account, compared.expired)
+
+
+def _earlier(world: World, schedule: Schedule, since: datetime) -> Sequence[Run]:
+    """Returns the runs of the last day of the settled part, which newer zone data may move out of it."""
+    if not moved.names_zone(schedule.packed):
+        return ()
+    found = views.planned_between(world.table, schedule.tenant, schedule.id, since - moved.FURTHEST, since)
+    return [run for run in islice(found, MOST_EARLIER) if run.range_count is None]
 
 
 def _judged_until(world: World, schedule: Schedule, there: Account, latest: datetime) -> datetime:
@@ -340,7 +354,7 @@ def _goes_on(world: World, schedule: Schedule) -> list[Action]:
     if timing.count is None or planned < timing.count:
         upcoming = _following(schedule, timing, newest)
     if upcoming is not None:
-        return [assign(ScheduleItem.planned_total, planned), assign(ScheduleItem.next_run_at, epoch_s(upcoming))]
+        return [assign(ScheduleItem.planned_total, planned), *jobs.next_at_actions(schedule.packed, upcoming)]
     sweep = replace(SweepText.read(jobs.sweep_text(schedule)), waits=Waits.END)
     return [
         assign(ScheduleItem.planned_total, planned),

@@ -26,7 +26,7 @@ from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs import generations, jobs
 
 with lazy():
-    from sweephand.flow.series import catch_up, holding
+    from sweephand.flow.series import catch_up, holding, moving
     from sweephand.store.jobs import own_hooks as hook_rows
 
 CALLERS = (
@@ -44,7 +44,7 @@ class Carried:
     """The result of steps: operations for a transaction, messages to send before and after it, and the new rows.
 
     held: schedules that must be released first; then their steps start again. missed: schedules with missed
-    occurrences, about which their policy must decide first, as in a sweep.
+    occurrences, about which their policy must decide first, or with one that newer zone data has moved, as in a sweep.
     """
 
     ops: list[Op] = field(default_factory=list)
@@ -108,11 +108,14 @@ def with_schedule_ids(job: Job, schedules: Sequence[Schedule]) -> Job:
 
 
 def release(world: World, carried: Carried, effect: Effect) -> None:
-    """Releases held schedules and splits off missed occurrences; then the steps must start again on the new rows."""
+    """Releases held schedules, and splits off missed occurrences unless newer zone data has moved them.
+
+    Then the steps must start again on the new rows.
+    """
     if carried.held:
         holding.release_all(world, carried.held, effect.now)
     if carried.missed:
-        catch_up.split_all(world, carried.missed, effect.now)
+        catch_up.split_all(world, [each for each in carried.missed if not moving.follow(world, each)], effect.now)
 
 
 def _change(
@@ -130,7 +133,7 @@ def _change(
         carried.held.append(there)
         carried.schedules.append(changed)
         return
-    if replanned and replan.has_missed(there, effect.now):
+    if replanned and (moving.is_moved(there, effect.now) or replan.has_missed(there, effect.now)):
         carried.missed.append(there)
         carried.schedules.append(changed)
         return

@@ -15,7 +15,7 @@ from sweephand import ids
 from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.message import occurrence
-from sweephand.domain.occurrences import misfire, series
+from sweephand.domain.occurrences import misfire, moved, series
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, Waits
 from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.occurrences.misfire import LeftOut, Missed, Span
@@ -204,7 +204,7 @@ def _schedule_op(
     over: bool,
 ) -> Op:
     actions = [
-        assign(ScheduleItem.next_run_at, epoch_s(next_at)),
+        *jobs.next_at_actions(sweep.packed, next_at),
         assign(ScheduleItem.planned_total, planned_total),
         assign(ScheduleItem.missed_from, epoch_s(missed.span.first)),
         assign(ScheduleItem.missed_to, epoch_s(missed.span.last)),
@@ -264,7 +264,7 @@ def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime)
     records it.
     Returns how many were sent. If any of them was not, returns 0, and the next visit sends all of them again.
     """
-    catch_up = CatchUp.read(sweep.packed)
+    catch_up = _by_zone_data(CatchUp.read(sweep.packed))
     rule = load(catch_up.packed).rule
     later = between(rule, catch_up.cursor, catch_up.until, catch_up.rate_per_minute)
     instants = [catch_up.cursor, *later][: catch_up.rate_per_minute]
@@ -290,6 +290,20 @@ def send_stretch(world: World, row: WaitingRow, sweep: SweepText, now: datetime)
         ]
         world.table.update(row.pk, row.sk, actions, as_read)
     return len(deliveries)
+
+
+def _by_zone_data(catch_up: CatchUp) -> CatchUp:
+    """Returns a catch-up whose span newer zone data has moved, with the instants that stand for its ends now.
+
+    Only the first instant of a plan may differ from its rule without that, so the last one shows it.
+    """
+    timing = load(catch_up.packed)
+    if catch_up.cursor == catch_up.until or not moved.is_moved(timing, catch_up.until):
+        return catch_up
+    until = moved.nearest(timing, catch_up.until) or catch_up.until
+    if not moved.is_moved(timing, catch_up.cursor):
+        return replace(catch_up, until=until)
+    return replace(catch_up, cursor=moved.nearest(timing, catch_up.cursor) or catch_up.cursor, until=until)
 
 
 def _delivery(row: WaitingRow, instant: datetime, generation: int, sweep: SweepText, at: datetime) -> Delivery:

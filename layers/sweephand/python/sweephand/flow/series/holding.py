@@ -26,7 +26,7 @@ from sweephand.domain.run import Reason, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.flow.concurrency import tolerated
-from sweephand.flow.series import ranges, replan
+from sweephand.flow.series import moving, ranges, replan
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.rule import Rule
@@ -117,7 +117,7 @@ def release(world: World, row: WaitingRow, until: datetime, *, enabled: bool = T
     """
     sweep = SweepText.read(row.sweep)
     timing = load(sweep.packed)
-    first = sweep.since or row.next_run_at
+    first = moving.unsent_now(world, row, sweep, timing)
     actions = []
     ops: list[Op] = []
     planned_total = row.planned_total
@@ -150,7 +150,7 @@ def release(world: World, row: WaitingRow, until: datetime, *, enabled: bool = T
             assign(ScheduleItem.state, ScheduleState.ENDING.value),
             assign(ScheduleItem.last_planned_at, epoch_s(until)),
         ]
-    actions += [assign(ScheduleItem.next_run_at, epoch_s(next_at)), assign(ScheduleItem.sweep, str(sweep))]
+    actions += [*jobs.next_at_actions(sweep.packed, next_at), assign(ScheduleItem.sweep, str(sweep))]
     as_read = every(ScheduleItem.next_run_at == epoch_s(row.next_run_at), ScheduleItem.generation == row.generation)
     ops.append(world.table.update_op("schedule", row.pk, row.sk, actions, as_read))
     if not isinstance(world.table.transact(ops), Written):

@@ -15,7 +15,7 @@ from sweephand import ids
 from sweephand.domain.application import CHECKED_AGAIN
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.message import Pointer, Subject, occurrence
-from sweephand.domain.occurrences import series
+from sweephand.domain.occurrences import moved, series
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.occurrences.suspension import Suspensions
@@ -37,7 +37,7 @@ from sweephand.threads import at_once
 
 with lazy():
     from sweephand.flow import retention
-    from sweephand.flow.series import catch_up, holding
+    from sweephand.flow.series import catch_up, holding, moving
     from sweephand.store.calendars import calendars
     from sweephand.store.runs import ledger
 
@@ -235,10 +235,10 @@ def _step(
     """Returns the row's step or, for a row that is processed here at once, the number of messages sent."""
     try:
         sweep = SweepText.read(row.sweep)
-        if suspensions or sweep.waits is Waits.HELD:
-            decided = holding.decide(world, row, sweep, suspensions, now)
-            if not isinstance(decided, WaitingRow):
-                return Step(decided) if decided is not None else 0
+        decided = _decided(world, row, sweep, suspensions, now)
+        if not isinstance(decided, WaitingRow):
+            return Step(decided) if decided is not None else 0
+        if decided is not row:
             row, sweep = decided, SweepText.read(decided.sweep)
         late = sweep.waits is Waits.OCCURRENCE and row.next_run_at < now - FRESH
         if late or sweep.waits is Waits.CATCH_UP:
@@ -259,6 +259,19 @@ def _step(
         except Unavailable as unavailable:
             world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
     return 0
+
+
+def _decided(
+    world: World, row: WaitingRow, sweep: SweepText, suspensions: Suspensions | None, now: datetime
+) -> WaitingRow | Advance | None:
+    """Returns the row if it may be sent; the step that moves it by newer zone data, or holds it; None to leave it."""
+    if sweep.waits is Waits.OCCURRENCE and moved.names_zone(sweep.packed):
+        moves = moving.step(world, row, sweep)
+        if moves is not None:
+            return moves
+    if suspensions or sweep.waits is Waits.HELD:
+        return holding.decide(world, row, sweep, suspensions, now)
+    return row
 
 
 def plan_row(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:

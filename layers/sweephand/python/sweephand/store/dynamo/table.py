@@ -166,6 +166,7 @@ class ScheduleItem(Item):
     first_at = Integer(null=True)
     still_due = UnicodeAttribute(null=True)
     off_times = UnicodeAttribute(null=True)
+    offset_s = Integer(null=True)
     unreachable = UnicodeAttribute(null=True)
     hooks = UnicodeAttribute(null=True)
     payload_version = Integer(null=True)

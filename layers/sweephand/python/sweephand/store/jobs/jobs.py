@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from pynamodb.expressions.condition import Condition
@@ -12,6 +13,7 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s, from_s_if_any, s_if_any
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
+from sweephand.domain.occurrences import moved
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState, names_calendars
 from sweephand.ids import shard_of
@@ -101,7 +103,7 @@ _SCHEDULES = Codec(
             lambda text: tuple(map(from_s, json.loads(text))), lambda due: to_json([epoch_s(each) for each in due])
         ),
     },
-    but="packed lane misfire collection held_from completed_at newer_packed resumes_at",
+    but="packed lane misfire collection held_from completed_at newer_packed resumes_at offset_s",
 )
 
 
@@ -125,6 +127,7 @@ def schedule_of(item: ScheduleItem) -> Schedule:
         collection=sweep.collection,
         held_from=sweep.since if sweep.waits is Waits.HELD else None,
         completed_at=sweep.since if over else None,
+        offset_s=item.offset_s,
     )
     return replace(schedule, next_run_at=None) if over else schedule
 
@@ -149,7 +152,16 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         shard=shard_of(schedule.id, shards),
         schedule_id=schedule.id if schedule.state in LIVE else None,
         sweep=sweep_text(schedule),
+        offset_s=moved.offset_of(schedule.packed, schedule.unsent_from),
     )
+
+
+def next_at_actions(packed: str, at: datetime) -> list[Action]:
+    """Sets the earliest unsent instant of a schedule. packed: its timing."""
+    return [
+        assign(ScheduleItem.next_run_at, epoch_s(at)),
+        assign(ScheduleItem.offset_s, moved.offset_of(packed, at)),
+    ]
 
 
 def sweep_text(schedule: Schedule) -> str:
@@ -292,8 +304,8 @@ def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
     return changes(
         item,
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
-        " planned_total last_planned_at first_at still_due off_times unreachable hooks payload_version attributes"
-        " modified_at",
+        " planned_total last_planned_at first_at still_due off_times offset_s unreachable hooks payload_version"
+        " attributes modified_at",
     )
 
 

@@ -1,0 +1,86 @@
+"""Moves the next occurrence of schedules whose zone has newer data (domain.occurrences.moved). (Decision 0173.)
+
+The sweep does so before it sends a row, a release and a change before they plan, and the audit long before the row is
+due. Occurrences that were sent with the old data, up to 150 seconds ahead, run at their old instants.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sweephand.domain.instants import text
+from sweephand.domain.occurrences import moved
+from sweephand.domain.occurrences.index_row import SweepText
+from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.flow.world import World
+from sweephand.schedules.rule import Undecided
+from sweephand.schedules.timing import Timing, load, load_or_never
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.index.next_run_index import Advance, WaitingRow
+from sweephand.store.jobs import jobs
+
+SENT_AHEAD = timedelta(minutes=5)
+"""Longer than any function sends an occurrence ahead."""
+
+
+def step(world: World, row: WaitingRow, sweep: SweepText) -> Advance | None:
+    """Returns the step to the instant that stands for a due row's now; None if the row stays. Raises Unavailable."""
+    timing = load(sweep.packed)
+    upcoming = unsent_now(world, row, sweep, timing)
+    return None if upcoming == row.next_run_at else Advance(row, upcoming)
+
+
+def unsent_now(world: World, row: WaitingRow, sweep: SweepText, timing: Timing) -> datetime:
+    """Returns the earliest unsent instant of a row by the loaded zone data. Reads the row only if it has moved."""
+    unsent = sweep.since or row.next_run_at
+    if not moved.is_moved(timing, unsent):
+        return unsent
+    schedule = jobs.read_schedule(world.table, row.tenant, row.owner, row.own_id)
+    if schedule is None or (schedule.generation, schedule.unsent_from) != (row.generation, unsent):
+        return unsent  # somebody has changed it since, so that nothing is written
+    return _now(schedule, timing, world.clock.now()) or unsent
+
+
+def is_moved(schedule: Schedule, now: datetime) -> bool:
+    """Returns whether newer zone data has moved the next occurrence of a schedule."""
+    if schedule.state is not ScheduleState.ACTIVE or not moved.names_zone(schedule.packed):
+        return False
+    try:
+        return _now(schedule, load_or_never(schedule.packed), now) != schedule.unsent_from
+    except Undecided:
+        return False  # the sweep takes it out of service
+
+
+def follow(world: World, schedule: Schedule) -> bool:
+    """Moves the next occurrence of a schedule if newer zone data has moved it [as read].
+
+    Returns whether it had moved. The row of a held schedule keeps its instant until it is released.
+    """
+    now = world.clock.now()
+    if schedule.held_from is not None or not is_moved(schedule, now):
+        return False
+    assert schedule.next_run_at is not None
+    upcoming = _now(schedule, load(schedule.packed), now) or schedule.next_run_at
+    key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    actions = jobs.next_at_actions(schedule.packed, upcoming)
+    if not isinstance(world.table.update(*key, actions, jobs.as_read(schedule)), Refused):
+        where = {"tenant": schedule.tenant, "job": schedule.job_id, "schedule": schedule.id}
+        world.journal.info("newer zone data has moved an occurrence", reason=text(upcoming), **where)
+    return True
+
+
+def _now(schedule: Schedule, timing: Timing, now: datetime) -> datetime | None:
+    """Returns the earliest unsent instant by the loaded data. An instant that nothing stands for stays.
+
+    If the rule contains the old instant as well, an earlier one comes first only if it cannot have been sent.
+    """
+    unsent = schedule.unsent_from
+    if unsent is None or unsent == schedule.first_at:
+        return unsent
+    if moved.is_moved(timing, unsent):
+        return moved.moved_to(timing, unsent, schedule.offset_s) or unsent
+    if schedule.offset_s in {None, moved.offset_of(schedule.packed, unsent)}:
+        return unsent
+    earlier = moved.moved_to(timing, unsent, schedule.offset_s)
+    return earlier if earlier is not None and now + SENT_AHEAD < earlier < unsent else unsent
