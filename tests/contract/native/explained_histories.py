@@ -42,7 +42,7 @@ def text(instant: datetime) -> str:
 
 @dataclass
 class History:
-    """What a seed draws, and the steps that it took, for the message of a failure."""
+    """A job and its API, and the steps that the seed drew so far, for the message of a failure."""
 
     api: Api
     chance: Random

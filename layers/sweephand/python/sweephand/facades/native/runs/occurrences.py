@@ -132,7 +132,7 @@ def _plans_before(ctx: Context, schedule: Schedule, after: datetime) -> list[Gen
 
 
 def _of_plan(job: Job, schedule: Schedule, plan: Generation, after: datetime) -> Iterator[_Planned]:
-    """Yields the instants of an ended plan. Those that follow from actual starts are known only from the ledger."""
+    """Yields the instants of an ended plan, but none that follow from actual starts: only the ledger knows these."""
     timing = plan.timing()
     instants: Iterable[datetime] = [plan.first] if plan.first is not None and plan.first > after else []
     if timing.actual_start_interval_s is None and plan.through is not None:
