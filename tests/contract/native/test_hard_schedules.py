@@ -135,3 +135,20 @@ def test_a_schedule_that_becomes_too_hard_says_so_and_comes_back_with_its_calend
     assert described.status == 200
     assert (again.status, again.fields) == (422, ["calendars"])
     assert api.get(f"/v1/jobs/{job}/schedules").json["items"][0]["state"] == "ACTIVE"
+
+
+def test_a_broken_schedule_is_explained_by_its_rows_and_by_its_state(api, hard):
+    job, change = hard
+    change()
+    (broken,) = api.get(f"/v1/jobs/{job}/schedules").json["items"]
+    (run,) = api.get("/v1/runs", query={"jobId": job}).json["items"]
+    place = f"/v1/jobs/{job}/schedules/{broken['id']}/explain"
+
+    of_row = api.get(place, query={"at": run["plannedAt"]})
+    later = api.get(place, query={"at": "2028-03-03T09:00:00Z"})
+
+    assert (of_row.status, later.status) == (200, 200)
+    assert (of_row.json["state"], of_row.json["reason"]) == ("ERROR", "BAD_PAYLOAD")
+    assert of_row.json["runId"] == run["id"]
+    assert (later.json["occurs"], later.json["state"]) == (False, None)
+    assert later.json["reasons"][0]["code"] == "NOT_ACTIVE"

@@ -102,7 +102,8 @@ class Schedule:
     offset_s: the offset of its zone for the earliest unsent instant, when that was planned (domain.occurrences.moved).
 
     Two members are set only in responses and never stored. newer_packed: the timing with the current versions of its
-    calendars, while it does not follow them yet. resumes_at: the set end of the pause of its job.
+    calendars, while it does not follow them yet. resumes_at: the set end of the pause of its job,
+    or now if it is held no longer.
     """
 
     tenant: str

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
+from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import HOOK_KINDS, Job, JobState
 from sweephand.domain.run import Reason
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
@@ -78,16 +79,19 @@ class Held:
 
 
 def as_shown(schedule: Schedule, job: Job, held: Held | None, now: datetime) -> Schedule:
-    """Returns the schedule with what its row does not say: when its job's pause ends, and that it is held.
+    """Returns the schedule with what its row does not say: that it is held, and when it goes on.
 
-    The sweep marks its row as held a little later.
+    The sweep marks its row as held a little later, and a release lets it go a little after the collection was enabled.
     """
+    disabled = held is not None and held.skips
     if schedule.state is ScheduleState.PAUSED and job.pause is not None:
-        schedule = replace(schedule, resumes_at=job.pause.until)
-    paused = schedule.state is ScheduleState.PAUSED
-    if held is None or not held.skips or schedule.held_from is not None or not (schedule.state in LIVE or paused):
-        return schedule
-    return replace(schedule, held_from=min(schedule.next_run_at or now, now))
+        held_from = schedule.held_from or (now if disabled else None)
+        return replace(schedule, resumes_at=job.pause.until, held_from=held_from)
+    if disabled and schedule.held_from is None and schedule.state in LIVE:
+        return replace(schedule, held_from=schedule.next_run_at or now)
+    if not disabled and schedule.held_from is not None:
+        return replace(schedule, resumes_at=up_to_second(now))
+    return schedule
 
 
 @dataclass(frozen=True)

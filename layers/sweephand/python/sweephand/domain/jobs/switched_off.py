@@ -23,11 +23,15 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class SwitchedOff:
-    """A time in which occurrences are skipped: since < instant < until; until is None if its end is not known."""
+    """A time in which occurrences are skipped: since < instant < until; until is None if its end is not known.
+
+    first: the first occurrence, for a series that follows its actual starts; the others follow its rule.
+    """
 
     reason: Reason
     since: datetime
     until: datetime | None = None
+    first: datetime | None = None
 
     def covers(self, instant: datetime) -> bool:
         """Returns True if an occurrence at this instant is skipped."""
@@ -36,7 +40,14 @@ class SwitchedOff:
     def instants(self, timing: Timing, after: datetime, until: datetime) -> Iterator[datetime]:
         """Yields the occurrences with after < instant <= until that are skipped, in order."""
         last = until if self.until is None else min(until, self.until - SECOND)
-        return by_rule(timing, max(after, self.since), last)
+        first = self.first if timing.actual_start_interval_s is not None else None
+        if first is not None and after < first <= last:
+            yield first
+        yield from by_rule(timing, max(after, self.since, first or after), last)
+
+    def has(self, timing: Timing, instant: datetime) -> bool:
+        """Returns whether an occurrence at this instant is skipped."""
+        return next(self.instants(timing, instant - SECOND, instant), None) == instant
 
 
 def times_off(job: Job, schedule: Schedule) -> list[SwitchedOff]:
@@ -53,7 +64,8 @@ def times_off(job: Job, schedule: Schedule) -> list[SwitchedOff]:
         return off
     if schedule.held_from is not None and schedule.state in LIVE:
         last = schedule.last_planned_at if schedule.state is ScheduleState.ENDING else None
-        off.append(SwitchedOff(Reason.DISABLED, generations.began(schedule), None if last is None else last + SECOND))
+        until = schedule.resumes_at if last is None else last + SECOND
+        off.append(SwitchedOff(Reason.DISABLED, generations.began(schedule), until, schedule.held_from))
     elif schedule.held_from is not None and schedule.resumes_at is not None:
         off.append(SwitchedOff(Reason.DISABLED, schedule.resumes_at - SECOND))
     return off
@@ -92,14 +104,25 @@ def of_range(row: Run, timing: Timing | None, after: datetime) -> Iterator[datet
         after = row.planned_at
     if timing is None or row.range_until is None:
         return
-    if timing.actual_start_interval_s is None:
+    step = _step(row, timing)
+    if step is None:
         yield from by_rule(timing, after, row.range_until)
         return
-    step = timedelta(seconds=timing.actual_start_interval_s)
     upcoming = row.planned_at + ((after - row.planned_at) // step + 1) * step
     while upcoming <= row.range_until:
         yield upcoming
         upcoming += step
+
+
+def _step(row: Run, timing: Timing) -> timedelta | None:
+    """Returns the distance between the occurrences of a range if they follow each other, not the rule.
+
+    They do in a series that follows its actual starts, unless it was held and only the first one did.
+    """
+    if timing.actual_start_interval_s is None or row.range_until is None:
+        return None
+    step = timedelta(seconds=timing.actual_start_interval_s)
+    return step if (row.range_until - row.planned_at) % step == timedelta(0) else None
 
 
 def stands_for(row: Run, timing: Timing | None, instant: datetime) -> bool:
@@ -111,8 +134,9 @@ def stands_for(row: Run, timing: Timing | None, instant: datetime) -> bool:
         return False
     if timing is None or instant == row.planned_at:
         return True
-    if timing.actual_start_interval_s is not None:
-        return (instant - row.planned_at) % timedelta(seconds=timing.actual_start_interval_s) == timedelta(0)
+    step = _step(row, timing)
+    if step is not None:
+        return (instant - row.planned_at) % step == timedelta(0)
     try:
         return timing.rule.last_until(instant) == instant
     except Undecided:

@@ -28,7 +28,7 @@ def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> 
 def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     """Returns the next occurrences after an instant, within the count; none while the schedule is off or held.
 
-    If its pause has a set end, returns those from that end on.
+    If its row says when it goes on (resumes_at), returns those from then on.
 
     In the seconds after a change, includes those that the old plan still has due. Before the schedule follows a change
     of its calendars, returns only those that run in either version, which may be fewer.
@@ -45,8 +45,8 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
 
 
 def resumed(schedule: Schedule, timing: Timing) -> Schedule:
-    """Returns a paused schedule as the set end of its pause will leave it. Returns any other schedule unchanged."""
-    if schedule.state is not ScheduleState.PAUSED or schedule.resumes_at is None:
+    """Returns a schedule as it goes on at `resumes_at`. Returns any other schedule unchanged."""
+    if schedule.resumes_at is None:
         return schedule
     since = schedule.resumes_at - generations.SECOND
     upcoming = None
@@ -58,6 +58,7 @@ def resumed(schedule: Schedule, timing: Timing) -> Schedule:
         generation=schedule.generation + 1,
         ended_at={**schedule.ended_at, schedule.generation: epoch_s(since)},
         next_run_at=upcoming,
+        held_from=schedule.held_from if schedule.state is ScheduleState.PAUSED else None,
         resumes_at=None,
     )
 

@@ -22,13 +22,20 @@ from sweephand.store.views import resources, runs
 MOST_PLANS = 100
 MOST_CHANGES = 100
 """The most entries of the change log that are read to find out who switched a schedule off."""
+FURTHEST_AHEAD = timedelta(minutes=1)
+"""The range of a pause is written some seconds before its set end."""
 PAGE = 25
 BEFORE_IT = timedelta(seconds=1)
 
 
 def row_of(world: World, schedule: Schedule, instant: datetime) -> Run | None:
-    """Returns the row of the ledger for an occurrence at an instant: its own run, or the range that covers it."""
+    """Returns the row of the ledger for an occurrence at an instant: its own run, or the range that covers it.
+
+    Reads nothing for an instant further ahead than any row.
+    """
     now = world.clock.now()
+    if instant > now + FURTHEST_AHEAD:
+        return None
     found = [run for run in runs.at(world.table, schedule.tenant, schedule.id, instant) if not run.is_gone(now)]
     own = (run for run in found if run.range_until is None and run.kind is Kind.SCHEDULED)
     covering = (run for run in found if switched_off.stands_for(run, timing_of(world, schedule, run), instant))
@@ -37,10 +44,16 @@ def row_of(world: World, schedule: Schedule, instant: datetime) -> Run | None:
 
 def timing_of(world: World, schedule: Schedule, row: Run) -> Timing | None:
     """Returns the timing of the occurrences that a ledger range stands for; None if it is not known."""
-    if row.range_packed is None:
-        return load_or_never(schedule.packed) if row.generation == schedule.generation else None
-    jobs.know_calendars(world.table, [(row.tenant, row.range_packed)])
-    timing = load_or_never(row.range_packed)
+    packed = row.range_packed
+    if packed is None and row.generation == schedule.generation:
+        packed = schedule.packed
+    if packed is None:
+        plan = generations.find(world.table, schedule, row.generation)
+        packed = None if plan is None else plan.packed
+    if packed is None:
+        return None
+    jobs.know_calendars(world.table, [(row.tenant, packed)])
+    timing = load_or_never(packed)
     return timing if timing.readable else None
 
 

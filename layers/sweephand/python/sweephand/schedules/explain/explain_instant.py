@@ -113,6 +113,15 @@ def explain_written(timing: Timing, written: Written, counted: Counted | None = 
     return replace(explained, reasons=(twice, *explained.reasons))
 
 
+def too_hard(timing: Timing, written: Written) -> Explanation:
+    """Returns the explanation of a written instant if the rule takes too long to compute there."""
+    second = written.second
+    if second is None:
+        second = (timing.zone.instants(written.wall) or timing.zone.around_gap(written.wall)[1:])[0]
+    reason = Reason("TOO_HARD", "its rule takes too long to compute at this instant")
+    return Explanation(to_instant(second), False, (reason,), None, None, None)
+
+
 def _in_gap(timing: Timing, wall: int, counted: Counted | None) -> Explanation:
     zone, clock, named = timing.zone, on_clock(timing.rule), _named_in_gap(timing.rule, wall)
     next_valid, shifted = zone.around_gap(wall)
@@ -201,6 +210,7 @@ REASON_CODES = {
     "LEFT_OUT_BY_CALENDAR": "it is an instant of the series, but a calendar excludes it",
     "MOVED_BY_CALENDAR": "it is an instant of the series, but a calendar moves it to another day",
     "COMES_FROM_CALENDAR": "it is an occurrence that a calendar moved here from another day",
+    "TOO_HARD": "the rule takes too long to compute at this instant",
     "IN_LEDGER": "the ledger has a row for it: `state`, `reason` and `runId` are those of the row",
     "NO_ROW": "it is an occurrence without a row: it is due and nothing has begun it yet, or its row has expired",
     "PLANNED_BEFORE": "it was an occurrence before the last change of the schedule",
@@ -208,7 +218,7 @@ REASON_CODES = {
     "NOT_ACTIVE": "the schedule is switched off, paused or held at this instant, or has ended",
     "FOLLOWS_CALENDAR": "a calendar has just changed; the answer is certain once the schedule follows it",
 }
-"""The closed list of codes with their meanings; the last six are for stored schedules only."""
+"""The closed list of codes with their meanings; the last seven are for stored schedules only."""
 
 LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
 

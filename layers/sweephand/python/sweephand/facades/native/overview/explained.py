@@ -6,6 +6,7 @@ the plan that covers the instant decides, and the times for which the schedule i
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,10 +15,11 @@ from sweephand.domain.instants import epoch_s, stamp, text, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs import switched_off
 from sweephand.domain.jobs.job_state import OFF, Held
+from sweephand.domain.jobs.switched_off import SwitchedOff
 from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.run import Reason as RunReason
 from sweephand.domain.run import Run, State
-from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context, in_query
 from sweephand.facades.native.jobs.answers import as_held
@@ -29,6 +31,7 @@ from sweephand.flow.retention import RUN_DAYS
 from sweephand.records import dataclass
 from sweephand.schedules.explain import explain_instant
 from sweephand.schedules.explain.explain_instant import Explanation, Reason
+from sweephand.schedules.rule import Undecided
 from sweephand.schedules.text import instants
 from sweephand.schedules.text.instants import Written
 from sweephand.schedules.timing import Timing, load_or_never
@@ -89,9 +92,13 @@ def _asked(ctx: Context, job: Job, schedule: Schedule, held: Held | None) -> _As
     timing = load_or_never(schedule.packed)
     resumed = upcoming.resumed(schedule, timing)
     written = _written(ctx)
-    found = explain_instant.explain_written(timing, written, _counted(resumed, timing))
+    try:
+        found = explain_instant.explain_written(timing, written, _counted(resumed, timing))
+    except Undecided:
+        found = explain_instant.too_hard(timing, written)
     plan = resumed if found.instant > generations.began(resumed) else schedule
-    if timing.actual_start_interval_s is not None and plan.state is ScheduleState.ACTIVE:
+    starts = timing.actual_start_interval_s is not None and plan.held_from is None
+    if starts and plan.state is ScheduleState.ACTIVE:
         found = _by_actual_starts(ctx.now, plan, timing, found)
     return _Asked(ctx, job, schedule, plan, held, timing, found)
 
@@ -161,7 +168,7 @@ def _without_row(asked: _Asked) -> _Answered:
     times = switched_off.times_off(asked.job, asked.schedule)
     off = next((each for each in times if each.covers(asked.instant)), None)
     if off is not None:
-        return _while_off(asked, off.reason)
+        return _while_off(asked, off)
     if not _acts(asked):
         reasons = (_not_active(asked), *asked.by_rule.reasons)
         return _Answered(replace(asked.by_rule, occurs=False, reasons=reasons))
@@ -196,7 +203,10 @@ def _before_change(asked: _Asked) -> _Answered:
         since = f"the current rule applies since {began}; the ledger has no run at this instant"
         return _Answered(_no_occurrence(asked, Reason("CHANGED_SINCE", since)))
     timing = plan.timing()
-    then = explain_instant.explain(timing, asked.instant)
+    try:
+        then = explain_instant.explain(timing, asked.instant)
+    except Undecided:
+        then = explain_instant.too_hard(timing, Written(epoch_s(asked.instant), 0))
     if not (then.occurs or plan.first == asked.instant):
         since = f"the current rule applies since {began}; the rule before was: {timing.summary}"
         reasons = (replace(each, calendar=None) for each in then.reasons)  # it may have had other calendars
@@ -223,18 +233,18 @@ def _no_occurrence(asked: _Asked, *reasons: Reason) -> Explanation:
     return replace(asked.by_rule, occurs=False, reasons=reasons, moved_by=None)
 
 
-def _while_off(asked: _Asked, reason: RunReason) -> _Answered:
+def _while_off(asked: _Asked, time: SwitchedOff) -> _Answered:
     """Explains an instant at which the schedule is off. If the rule has it, it will be part of a SKIPPED range."""
     off = None
-    if asked.schedule.held_from is None or reason is RunReason.PAUSED:
+    if asked.schedule.held_from is None or time.reason is RunReason.PAUSED:
         off = past.switch_at(asked.ctx.world, asked.job, asked.schedule, min(asked.instant, asked.ctx.now))
     because = _not_active(asked)
     if off is not None:
         because = replace(because, text=f"{because.text}: {_off_text(off)}")
     found = replace(asked.by_rule, occurs=False, reasons=(because, *asked.by_rule.reasons))
-    if not asked.by_rule.occurs:
+    if not time.has(asked.timing, asked.instant):
         return _Answered(found, off=off)
-    return _Answered(found, State.SKIPPED, reason, off=off)
+    return _Answered(found, State.SKIPPED, time.reason, off=off)
 
 
 def _while_following(asked: _Asked, newer: Timing) -> Explanation:
@@ -243,8 +253,9 @@ def _while_following(asked: _Asked, newer: Timing) -> Explanation:
     certain = [each.instant for each in upcoming.ahead(asked.schedule, asked.timing, before, 2)]
     following = next((each for each in certain if each > found.instant), None)
     found = replace(found, previous=None, following=following)
-    if found.occurs is (found.instant in certain) and found.occurs is (newer.rule.next_after(before) == found.instant):
-        return found
+    with suppress(Undecided):
+        if found.occurs is (found.instant in certain) is (newer.rule.next_after(before) == found.instant):
+            return found
     reason = Reason("FOLLOWS_CALENDAR", "a calendar was just changed; ask again when the schedule has been replanned")
     return replace(found, occurs=False, reasons=(reason,), moved_by=None)
 
@@ -270,10 +281,9 @@ def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: 
 def _acts(asked: _Asked) -> bool:
     """Returns whether the plan has occurrences at the instant."""
     plan = asked.plan
-    if plan.state in LIVE:
-        last = plan.last_planned_at
-        return plan.state is not ScheduleState.ENDING or (last is not None and asked.instant <= last)
-    return plan.state not in OFF and asked.instant <= asked.ctx.now
+    if plan.state is ScheduleState.ENDING or plan.state in OVER:
+        return plan.last_planned_at is not None and asked.instant <= plan.last_planned_at
+    return plan.state is ScheduleState.ACTIVE
 
 
 def _not_active(asked: _Asked) -> Reason:
