@@ -101,3 +101,30 @@ def test_the_next_run_shown_follows_a_changed_calendar(api):
 
     assert [each.replace(" ", "T") for each in (one, within["nextRunAt"], found["nextRunAt"])] == [second[:19]] * 3
     assert line["scheduleTimestamp"].replace(" ", "T")[:19] == second[:19]
+
+
+def test_a_schedule_whose_calendars_became_too_hard_is_not_switched_on_here(api):
+    calendars = {"away": ["SUN"], "apia": ["TUE"]}
+    for name, days in calendars.items():
+        body = {"name": name, "weekly": [{"days": days}], "timezone": "Pacific/Apia" if name == "apia" else None}
+        assert api.native("POST", "/v1/calendars", body).status == 201
+    made = api.create({"cron": "* * * fri 9 0 0"})
+    (native,) = api.native.get("/v1/jobs").json["items"]
+    schedules = f"/v1/jobs/{native['id']}/schedules"
+    (schedule,) = api.native.get(schedules).json["items"]
+    named = [{"name": name, "roll": "next"} for name in calendars]
+    assert api.native("PATCH", f"{schedules}/{schedule['id']}", {"calendars": named}).status == 200
+    assert api("PUT", f"/jobs/{made['_id']}", {"active": False}).status == 200
+    for name, days in {
+        "away": ["SUN", "WED", "FRI", "MON", "SAT"],
+        "apia": ["TUE", "THU", "SAT", "SUN", "MON"],
+    }.items():
+        body = {"weekly": [{"days": days}], "timezone": "Pacific/Apia" if name == "apia" else None}
+        assert api.native("PUT", f"/v1/calendars/{name}", body).status == 200
+    api.stage.run(120)
+
+    reply = api("PUT", f"/jobs/{made['_id']}", {"active": True})
+
+    assert reply.status == 400
+    assert "takes too long to compute" in reply.json["message"]
+    assert api.get(f"/jobs/{made['_id']}").json["active"] is False
