@@ -30,6 +30,10 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "1 for each application whose messages nobody receives, by every check.",
         "once a minute for each application that is away",
     ),
+    "Unaudited": (
+        "About how many schedules no audit has compared with the ledger for three days. Normally 0.",
+        "by each worker at the end of each audit",
+    ),
     "AuditFindings": ("Repairs by the audit. Normally there are none.", "when it happens"),
     "DeadLetters": (
         "Messages that could not be processed in ten receives. Their runs end as `UNDELIVERED`.",

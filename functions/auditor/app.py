@@ -13,13 +13,14 @@ cold_start.over()
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Audits this hour's share of the schedules, one in 24, by default.
+    """Audits this worker's share of the schedules, as far as their turn has come.
 
-    event: {"all": true} for the whole audit at once, with "from" to continue where it stopped; {"repeatEffects": {...}}
-    for flow.audit.repeat_effects.
+    event: {"worker": n, "workers": m} from the rule's target; {"all": true} for the whole audit at once, with "from" to
+    continue it; {"repeatEffects": {...}} for flow.audit.repeat_effects.
     """
     if "repeatEffects" in event:
         from sweephand.flow.audit import repeat_effects  # noqa: PLC0415 - only on demand
 
         return vars(repeat_effects.repeat(world, event["repeatEffects"]))
-    return vars(audit.audit(world, everything=event.get("all") is True, rest=event.get("from")))
+    share = {name: int(event[name]) for name in ("worker", "workers") if name in event}
+    return vars(audit.audit(world, **share, everything=event.get("all") is True, rest=event.get("from")))

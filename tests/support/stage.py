@@ -223,7 +223,8 @@ class Stage:
             return sweep.tick(world, range(world.settings.shards))
 
     def audit(self, *, everything: bool = True, rest: str | None = None) -> audit.Findings:
-        return audit.audit(self.world, everything=everything, rest=rest)
+        with mock.patch.object(audit, "at_once", in_turn):
+            return audit.audit(self.world, everything=everything, rest=rest)
 
     def deliver(self, lane: Lane = Lane.FAST, most: int = 10) -> int:
         """Delivers one batch of the visible messages, as Lambda's poller does. Returns how many messages there were."""

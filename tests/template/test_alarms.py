@@ -18,6 +18,7 @@ ALARMS = {
     "ExecutorSlowErrorsAlarm": ("Errors", "notBreaching"),
     "AuditAlarm": ("AuditFindings", "notBreaching"),
     "ApplicationAwayAlarm": ("ApplicationsAway", "notBreaching"),
+    "UnauditedAlarm": ("Unaudited", "breaching"),
 }
 MOST_ALARMS = 8
 KIND = "AWS::CloudWatch::Alarm"
@@ -84,6 +85,16 @@ def test_each_silent_sweeper_raises_an_alarm(deployed, workers):
     assert (alarm["Statistic"], alarm["ComparisonOperator"]) == ("SampleCount", "LessThanThreshold")
     assert alarm["Threshold"] == workers
     assert alarm["Period"] * alarm["DatapointsToAlarm"] == 300
+
+
+def test_an_audit_that_is_not_completed_for_three_hours_raises_an_alarm(stack):
+    """The rule is off, or each audit fails: there is no value. Or a shard is not reached: the value is above 0."""
+    alarm = of_type(stack, KIND)["UnauditedAlarm"]
+
+    assert (alarm["Statistic"], alarm["ComparisonOperator"]) == ("Maximum", "GreaterThanOrEqualToThreshold")
+    assert (alarm["Threshold"], alarm["TreatMissingData"]) == (1, "breaching")
+    assert alarm["Period"] * alarm["DatapointsToAlarm"] == 3 * 3_600
+    assert alarm["Period"] * alarm["EvaluationPeriods"] <= 86_400  # CloudWatch's limit
 
 
 def test_one_lost_tick_raises_no_alarm_and_makes_nothing_late(stack, raw):

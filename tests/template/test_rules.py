@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from sweephand.flow.audit import audit
 from sweephand.flow.delivery import dead_letters
 from tests.template.cloudformation import ROOT, of_type
 
@@ -29,9 +30,10 @@ def test_sweep_and_dead_letters_run_each_minute_and_the_audit_runs_each_hour(sta
     assert {target["Arn"]["Fn::GetAtt"][0] for target in properties["Targets"]} == {TICKED[rule]}
 
 
+@pytest.mark.parametrize("rule", ["MinuteRule", "AuditRule"])
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 5])
-def test_each_sweep_worker_gets_its_number_and_the_total(deployed, workers):
-    targets = deployed(SweepWorkers=workers)["Resources"]["MinuteRule"]["Properties"]["Targets"]
+def test_each_worker_gets_its_number_and_the_total(deployed, workers, rule):
+    targets = deployed(SweepWorkers=workers)["Resources"][rule]["Properties"]["Targets"]
 
     assert [json.loads(target["Input"]) for target in targets] == [
         {"worker": worker, "workers": workers} for worker in range(workers)
@@ -73,10 +75,16 @@ def test_a_letter_stays_hidden_while_its_reader_may_still_be_running(stack):
 
 
 def test_a_failed_audit_is_retried_but_never_overlaps_the_next_one(stack):
-    (target,) = stack["Resources"]["AuditRule"]["Properties"]["Targets"]
+    for target in stack["Resources"]["AuditRule"]["Properties"]["Targets"]:
+        assert target["RetryPolicy"]["MaximumRetryAttempts"] == 2
+        assert target["RetryPolicy"]["MaximumEventAgeInSeconds"] < 3600 / 2
 
-    assert target["RetryPolicy"]["MaximumRetryAttempts"] == 2
-    assert target["RetryPolicy"]["MaximumEventAgeInSeconds"] < 3600 / 2
+
+def test_an_audit_ends_before_its_function_does(stack):
+    auditor = stack["Resources"]["AuditorFunction"]["Properties"]
+
+    assert audit.SEARCHES_S < audit.DEADLINE_S <= auditor["Timeout"] - 60
+    assert auditor["MemorySize"] >= 1769  # from there on, Lambda gives a whole processor
 
 
 @pytest.mark.parametrize("rule", TICKED)

@@ -12,6 +12,7 @@ import jwt
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from sweephand.domain.instants import text
 from sweephand.facades.native.api import NativeApi
 from sweephand.security import guard
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Door
@@ -548,6 +549,23 @@ def test_the_provider_sees_the_findings_of_the_last_audit(api):
     counts = {"stopped": 0, "lost": 0, "expired": 0, "corrected": 0, "unreadable": 0, "waiting": 0}
     assert shown == {"at": "2027-03-01T12:00:00Z", "everything": True, "finished": True, "schedules": 1, **counts}
     assert "lastAudit" not in api.get("/v1/health").json
+
+
+def test_the_provider_sees_schedules_that_no_audit_has_compared_for_three_days(api):
+    def seen():
+        health = api.get("/v1/health", caller="provider").json
+        return health["unaudited"], health["auditedSince"]
+
+    assert seen() == (0, None)
+    api.create(schedules=[{"cron": "0 0 1 1 *"}] * 3)
+    api.stage.audit(everything=False)
+    began = api.stage.clock.now()
+    assert seen() == (0, text(began))
+
+    api.stage.pass_time(3 * 86_400 + 1)
+    assert seen() == (3, text(began))
+    api.stage.audit(everything=False)
+    assert seen() == (0, text(api.stage.clock.now()))
 
 
 def test_the_provider_sees_the_depth_of_the_run_queues(api):

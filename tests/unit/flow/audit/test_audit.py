@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext, suppress
 from itertools import pairwise
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -14,15 +16,16 @@ from sweephand.domain.message import occurrence
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.errors import Unavailable
-from sweephand.flow.audit import reconcile
+from sweephand.flow.audit import audit, reconcile
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.runs import results, settle
 from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import StatsItem
+from sweephand.store.runs import stats as stored_stats
 from sweephand.store.tenants import audits
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
-from tests.support.stage import TENANT, Stage
+from tests.support.stage import TENANT, Stage, in_turn
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND, exact, fixed, minutes, once
 
@@ -459,20 +462,19 @@ def test_a_lost_message_of_a_catch_up_comes_back(stage: Stage) -> None:
 # Its rounds
 
 
-def test_an_hourly_audit_checks_a_24th_of_all_series_and_every_stopped_one(stage: Stage) -> None:
+def test_an_hourly_audit_compares_each_shard_once_a_day_and_finds_every_stopped_series(stage: Stage) -> None:
     planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(12)]
-    stopped = planned[0]
-    stage.edit_schedule(stopped, next_run_at=None)
+    stage.audit(everything=False)
+    stage.edit_schedule(planned[0], next_run_at=None)
     seen = []
     for hour in range(24):
+        stage.clock.advance(3_600)
         seen.append(stage.audit(everything=False))
         assert seen[-1].stopped == (1 if hour == 0 else 0)
-        stage.clock.advance(3_600)
 
-    in_turn = sum(finding.schedules for finding in seen)
-    part = shard_of(stopped.schedules[0].id, 24)
-    first = int(NOON.timestamp()) // 3_600 % 24
-    assert in_turn == 12 - (1 if part == first else 0)
+    hours = [hour for hour, finding in enumerate(seen) if finding.schedules]
+    assert len(hours) == stage.world.settings.shards
+    assert sum(finding.schedules for finding in seen) == 12
 
 
 def test_an_unreadable_schedule_does_not_stop_the_audit(stage: Stage) -> None:
@@ -497,7 +499,7 @@ def test_a_schedule_deleted_during_the_audit_is_skipped(stage: Stage) -> None:
         stage.taps.fault = fault
         return act()
 
-    with stage.taps.once("dynamodb.GetItem", deleted_first):
+    with stage.taps.once("dynamodb.BatchGetItem", deleted_first):
         findings = stage.audit()
 
     assert (findings.schedules, findings.stopped, findings.lost) == (0, 0, 0)
@@ -849,7 +851,9 @@ def test_a_wrong_planned_total_is_corrected(stage: Stage, wrong: int) -> None:
 
 
 def settled_hourly(stage: Stage, planned: Planned) -> bool:
-    reconcile.repair(stage.world, stage.stored(planned), at_once=False)
+    schedule = stage.stored(planned)
+    before = stored_stats.read(stage.world.table, schedule)
+    reconcile.repair(stage.world, schedule, before, at_once=False)
     return stats(stage, planned) is not None
 
 
@@ -874,20 +878,27 @@ def test_a_few_rows_are_settled_long_before_they_expire(stage: Stage) -> None:
 # In time
 
 
-def slow_audit(stage: Stage) -> None:
-    """Makes each look take four minutes."""
+def slow_audit(stage: Stage, seconds: float) -> None:
+    """Makes each comparison take that long."""
 
     def slow(passing: Any, act: Any) -> Any:
-        if passing.name == "dynamodb.GetItem" and "SCH#" in str(passing.request["Key"]):
-            stage.clock.advance(240)
+        if _reads_a_ledger(passing):
+            stage.clock.advance(seconds)
         return act()
 
     stage.taps.fault = slow
 
 
-def test_a_full_audit_that_runs_out_of_time_says_where_to_continue(stage: Stage) -> None:
-    planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(5)]
-    slow_audit(stage)
+def _reads_a_ledger(passing: Any) -> bool:
+    return passing.name == "dynamodb.Query" and any(
+        value.get("S", "").startswith(keys.runs(TENANT, ""))
+        for value in passing.request["ExpressionAttributeValues"].values()
+    )
+
+
+def test_a_full_audit_that_runs_out_of_time_says_what_to_continue(stage: Stage) -> None:
+    planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(7)]
+    slow_audit(stage, 220)
 
     looked, rest = [], None
     while not looked or rest is not None:
@@ -895,41 +906,119 @@ def test_a_full_audit_that_runs_out_of_time_says_where_to_continue(stage: Stage)
         looked.append(findings.schedules)
         rest = findings.rest
 
-    assert looked == [3, 2]
+    assert max(looked) == 4
     assert sum(looked) == len(planned)
+    assert stage.audit(rest=text(stage.clock.now() - 30 * MINUTE)).schedules == 0
 
 
-def test_the_unfinished_part_of_an_hour_comes_first_in_the_next(stage: Stage) -> None:
-    planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(60)]
-    part = int(stage.clock.now().timestamp()) // 3_600 % 24
-    mine = [each for each in planned if shard_of(each.schedules[0].id, 24) == part]
-    theirs = [each for each in planned if shard_of(each.schedules[0].id, 24) == (part + 1) % 24]
-    assert len(mine) > 1, "another seed"
-
-    def slow(passing: Any, act: Any) -> Any:
-        if passing.name == "dynamodb.GetItem" and "SCH#" in str(passing.request["Key"]):
-            stage.clock.advance(601)
-        return act()
-
-    stage.taps.fault = slow
-    first = stage.audit(everything=False)
-    stage.taps.fault = None
-    stage.clock.move_to(NOON + HOUR)
-    second = stage.audit(everything=False)
-
-    assert first.schedules == 1
-    assert "the audit ran out of time; the next one continues" in stage.journal.at("warning")
-    assert second.schedules == len(mine) - 1 + len(theirs)
+@pytest.mark.parametrize("rest", ["", "0 after", "2027-03-01", "2027-03-01T12:00:00"])
+def test_a_rest_that_no_audit_returned_is_refused(stage: Stage, rest: str) -> None:
+    with pytest.raises(ValueError, match=r"offset|isoformat"):
+        stage.audit(rest=rest)
 
 
 def test_a_table_unavailable_for_one_schedule_does_not_stop_the_audit(stage: Stage) -> None:
     for n in range(3):
         stage.create(EACH_FIVE, name=f"job {n}")
 
-    with stage.taps.once("dynamodb.GetItem", refused, skip=1):
-        findings = stage.audit()
+    def one(passing: Any, act: Any) -> Any:
+        if _reads_a_ledger(passing):
+            stage.taps.fault = None
+            return refused(passing, act)
+        return act()
 
-    assert (findings.schedules, findings.waiting) == (2, 1)
+    stage.taps.fault = one
+    findings = stage.audit()
+
+    assert (findings.schedules, findings.waiting) == (3, 1)
+
+
+def test_an_error_in_one_schedule_does_not_stop_the_audit(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(3)]
+    repair = reconcile.repair
+
+    def fails(world: Any, schedule: Any, *more: Any, **how: Any) -> Any:
+        if schedule.id == jobs[1].schedules[0].id:
+            raise ZeroDivisionError
+        return repair(world, schedule, *more, **how)
+
+    monkeypatch.setattr(reconcile, "repair", fails)
+
+    assert (stage.audit().waiting, stage.journal.at("error")) == (1, ["the audit of a schedule failed"])
+
+
+def test_a_table_that_does_not_answer_leaves_the_rest_to_the_next_audit(stage: Stage) -> None:
+    for n in range(6):
+        stage.create(EACH_FIVE, name=f"job {n}")
+
+    with stage.taps.once("dynamodb.BatchGetItem", refused):
+        first = stage.audit(everything=False)
+    second = stage.audit(everything=False)
+
+    assert first.waiting > 0
+    assert (first.schedules + second.schedules, first.schedules + first.waiting) == (6, 6)
+
+
+# In turn
+
+
+def test_with_room_for_six_of_ten_schedules_a_day_each_is_compared_in_turn(stage: Stage) -> None:
+    """Ten days, in which an audit has time for one schedule an hour, and 40 schedules should be compared each day."""
+    planned = [stage.create({"cron": "0 0 1 1 *"}, name=f"job {n}") for n in range(40)]
+    compared: Counter[str] = Counter()
+    slow_audit(stage, 781)
+    for _ in range(240):
+        mark = len(stage.taps.passed)
+        assert stage.audit(everything=False).schedules <= 1
+        ledgers = [str(each.request) for each in stage.taps.passed[mark:] if _reads_a_ledger(each)]
+        compared.update(each.schedules[0].id for each in planned if any(each.schedules[0].id in one for one in ledgers))
+        stage.clock.move_to(stage.clock.now().replace(minute=30) + HOUR)
+
+    assert set(compared) == {each.schedules[0].id for each in planned}
+    assert min(compared.values()) >= 5
+    assert max(compared.values()) - min(compared.values()) <= 2
+
+
+def test_each_worker_audits_its_own_shards(stage: Stage) -> None:
+    planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(12)]
+    shards = [shard_of(each.schedules[0].id, 2) for each in planned]
+
+    with mock.patch.object(audit, "at_once", in_turn):
+        shares = [audit.audit(stage.world, worker=n, workers=2).schedules for n in range(3)]
+
+    assert shares == [shards.count(0), shards.count(1), 0]
+    last = audits.read(stage.world.table)
+    assert last is not None
+    assert (last.findings["schedules"], last.finished) == (12, True)
+
+
+def test_a_worker_watches_the_shards_of_workers_that_have_stopped(stage: Stage) -> None:
+    for n in range(12):
+        stage.create(EACH_FIVE, name=f"job {n}")
+    stage.audit(everything=False)
+
+    stage.clock.advance(4 * 86_400)
+    with mock.patch.object(audit, "at_once", in_turn):
+        audit.audit(stage.world, worker=1, workers=2)
+
+    known = audits.rounds(stage.world.table)
+    assert stage.journal.measures[-1]["Unaudited"] == known[0].schedules > 0
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_an_audit_that_dies_is_continued_where_it_was(stage: Stage, *, everything: bool) -> None:
+    with mock.patch.multiple(audit, BATCH=2, PAGE=4):
+        for n in range(24):
+            stage.create(EACH_FIVE, name=f"job {n}")
+        with stage.taps.once("dynamodb.BatchGetItem", crash_before, skip=5), pytest.raises(Crash):
+            stage.audit(everything=everything)
+        compared = sum(each.compared for each in audits.rounds(stage.world.table).values())
+        rest = text(stage.clock.now() - SECOND)
+
+        second = stage.audit(everything=everything, rest=rest if everything else None)
+
+    assert 8 <= compared < 24
+    assert second.schedules == 24 - compared
 
 
 def test_the_time_of_the_last_audit_is_stored(stage: Stage) -> None:
@@ -939,6 +1028,7 @@ def test_the_time_of_the_last_audit_is_stored(stage: Stage) -> None:
     last = audits.read(stage.world.table)
 
     assert last is not None
+    assert last.finished
     assert (last.at, last.everything, last.findings["schedules"]) == (from_s(epoch_s(stage.clock.now())), True, 1)
 
 

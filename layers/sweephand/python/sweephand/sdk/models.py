@@ -1370,6 +1370,8 @@ class Health(Model):
     backlog: HealthBacklog | None
     applications: tuple[AwayApplication, ...] | None
     last_audit: LastAudit | None
+    unaudited: int | None
+    audited_since: datetime | None
     members = {
         "status": ("status", None),
         "version": ("version", None),
@@ -1378,6 +1380,8 @@ class Health(Model):
         "backlog": ("backlog", HealthBacklog.of),
         "applications": ("applications", AwayApplication.all_of),
         "last_audit": ("lastAudit", LastAudit.of),
+        "unaudited": ("unaudited", None),
+        "audited_since": ("auditedSince", instant),
     }
 
 

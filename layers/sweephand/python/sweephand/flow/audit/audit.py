@@ -1,16 +1,18 @@
 """The hourly audit: compares the schedules with the ledger and repairs what differs.
 
-Each audit restarts every schedule that lost its next time, and compares one 24th of all schedules with the ledger
-(reconcile.py). The next audit begins with whatever the last one had no time for.
+Each worker audits its own shards. First it searches them for schedules that lost their next time. Then it compares the
+schedules with the ledger (reconcile.py), shard by shard, each shard once a day. The shard that was compared longest ago
+comes first, and what an audit has no time for, the next one continues.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+from functools import partial
 
-from sweephand import ids
-from sweephand.domain.instants import FAR
+from sweephand.domain.instants import FAR, epoch_s, from_s, text_ms
 from sweephand.domain.schedule import LIVE, OVER, Schedule
 from sweephand.errors import Unavailable
 from sweephand.flow.audit import reconcile
@@ -18,18 +20,30 @@ from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.table import ScheduleItem, StatsItem
 from sweephand.store.index import next_run_index
 from sweephand.store.jobs import jobs
 from sweephand.store.tenants import audits
-from sweephand.store.tenants.audits import LastAudit, Rest
+from sweephand.store.tenants.audits import LastAudit, Round
+from sweephand.telemetry import where
+from sweephand.threads import at_once
 
 with lazy():
     from sweephand.domain import event
     from sweephand.flow import events
 
-PARTS = 24
-DEADLINE_S = 600.0
-"""Time for comparing schedules with the ledger; the rest of the function's 15 minutes is for finding stopped series."""
+SEARCHES_S = 60.0
+"""After this time, no further shard is searched for stopped series; the next audit begins with that shard."""
+DEADLINE_S = 780.0
+"""After this time, nothing more is compared. The function has 900 s."""
+MOST_THREADS = 16
+BATCH = 50
+"""Schedules that one thread compares in succession: with their statistics, they fill one read of the table."""
+PAGE = MOST_THREADS * BATCH
+DAY_S = 86_400
+TICK = timedelta(milliseconds=1)
+"""The resolution of stored instants."""
+Key = tuple[str, str]
 
 
 @dataclass
@@ -39,7 +53,7 @@ class Findings:
     schedules: compared with their ledger. stopped: series that had no next time, now repaired. lost: runs whose pointer
     was sent again. expired: occurrences too old to run, now ranges of the ledger. corrected: counts that were wrong.
     unreadable: schedules whose stored text cannot be read; the sweep takes them out of service. waiting: schedules left
-    for the next audit because the table did not answer. rest: where to continue if time ran out.
+    for the next audit because the table did not answer. rest: what to continue if time ran out.
     """
 
     schedules: int = 0
@@ -54,120 +68,211 @@ class Findings:
     def counts(self) -> dict[str, int]:
         return {name: value for name, value in asdict(self).items() if name != "rest"}
 
+    def add(self, other: Findings) -> None:
+        for name, value in other.counts().items():
+            setattr(self, name, getattr(self, name) + value)
+
     @property
     def found(self) -> int:
         return self.stopped + self.lost + self.expired + self.corrected
 
 
-@dataclass
-class _Round:
-    """The state of one audit.
-
-    turns: the parts of the catalogue to compare with the ledger, and where each begins. cut: where time ran out.
-    """
+@dataclass(frozen=True)
+class _Audit:
+    """One audit. since: for an audit of everything, when it began; None for the hourly one."""
 
     world: World
-    at_once: bool
-    turns: Sequence[Rest]
-    deadline: float
-    findings: Findings = field(default_factory=Findings)
-    cut: tuple[int, str] | None = None
+    findings: Findings
+    began: float
+    since: datetime | None
 
-    def in_turn(self, shard: int, sk: str, part: int) -> bool:
-        return any(turn.part in (part, EVERY) and (shard, sk) > (turn.shard, turn.after) for turn in self.turns)
-
-    def left(self) -> tuple[Rest, ...]:
-        """Returns the part of each turn that comes after the cut."""
-        if self.cut is None:
-            return ()
-        return tuple(Rest(turn.part, *max(self.cut, (turn.shard, turn.after))) for turn in self.turns)
+    def lasted(self, seconds: float) -> bool:
+        return self.world.clock.monotonic() - self.began > seconds
 
 
-EVERY = -1
-"""The part number of a turn that covers all schedules."""
+def audit(
+    world: World, *, worker: int = 0, workers: int = 1, everything: bool = False, rest: str | None = None
+) -> Findings:
+    """Audits this worker's shards, as far as the time allows.
 
-
-def audit(world: World, *, everything: bool = False, rest: str | None = None) -> Findings:
-    """Audits the catalogue once.
-
-    everything: compares all schedules, not only this hour's part, and settles at once. rest: where such an audit
-    stopped. Raises ValueError for a `rest` that no audit returned.
+    everything: compares all their schedules, not only the shards whose turn has come, and settles at once. rest: what
+    such an audit left. Raises ValueError for a `rest` that no audit returned.
     """
-    last = audits.read(world.table)
     now = world.clock.now()
+    known = audits.rounds(world.table)
+    rounds = [known.get(shard, Round(shard)) for shard in range(worker, world.settings.shards, workers)]
+    since = None
     if everything:
-        turns = [_rest_of(rest) if rest is not None else Rest(EVERY, -1, "")]
-    else:
-        part = int(now.timestamp()) // 3_600 % PARTS
-        older = [each for each in (last.rests if last else ()) if each.part != part]
-        turns = [*older, Rest(part, -1, "")]
-    this = _Round(world, everything, turns, world.clock.monotonic() + DEADLINE_S)
-    for shard in range(world.settings.shards):
-        _audit_shard(this, shard)
-    findings = this.findings
-    if everything:
-        findings.rest = next((f"{left.shard} {left.after}" for left in this.left()), None)
-    rests = (last.rests if last else ()) if everything else this.left()
-    audits.write(world.table, LastAudit(now, findings.counts(), everything, rests))
+        since = max([now, *(each.since + TICK for each in rounds)]) if rest is None else _instant(rest)
+    this = _Audit(world, Findings(), world.clock.monotonic(), since)
+    if not everything:
+        rounds = _searched(this, rounds)
+    rounds = _compared(this, rounds, now)
+    left = [each for each in rounds if _is_due(this, each, now)]
+    if left and since is not None:
+        this.findings.rest = text_ms(since)
+    audits.write(world.table, worker, LastAudit(now, this.findings.counts(), everything, finished=not left))
+    _report(this, left, known | {each.shard: each for each in rounds})
+    return this.findings
+
+
+def _report(this: _Audit, left: Sequence[Round], rounds: Mapping[int, Round]) -> None:
+    """Writes the log lines and metrics.
+
+    Each worker watches the shards of all workers. If `Unaudited` has no value, no audit was completed.
+    """
+    world, findings = this.world, this.findings
     world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.found)
-    if this.cut is not None:
-        world.journal.warning("the audit ran out of time; the next one continues", shard=this.cut[0])
-    if findings.found:
-        world.journal.count("AuditFindings", findings.found)
-    return findings
+    if left:
+        world.journal.warning("the audit ran out of time; the next one continues", left=len(left))
+    found = {"AuditFindings": findings.found} if findings.found else {}
+    world.journal.measure(Unaudited=audits.overdue(rounds.values(), world.clock.now()), **found)
 
 
-def _rest_of(text: str) -> Rest:
-    shard, _, after = text.partition(" ")
-    return Rest(EVERY, int(shard), after)
+def _instant(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        raise ValueError(f"{text} has no offset")
+    return instant
 
 
-def _audit_shard(this: _Round, shard: int) -> None:
+# Series without a next time
+
+
+def _searched(this: _Audit, rounds: Sequence[Round]) -> list[Round]:
+    """Searches shards for stopped series, the one that was searched longest ago first."""
+    done = {each.shard: each for each in rounds}
+    for each in sorted(rounds, key=lambda one: (one.searched_at, one.shard)):
+        now = this.world.clock.now()
+        if this.lasted(SEARCHES_S) or not _search(this, each.shard):
+            break
+        done[each.shard] = replace(each, searched_at=now)
+        audits.write_round(this.world.table, done[each.shard])
+    return list(done.values())
+
+
+def _search(this: _Audit, shard: int) -> bool:
+    """Restarts the shard's series that do not wait in the next-run index. Returns False if time ran out."""
     table = this.world.table
-    waits = {(row.pk, row.sk) for page in next_run_index.due(table, shard, None, FAR) for row in page}
-    after = ""
-    for pk, sk in next_run_index.catalogue(table, shard):
-        schedule_id = keys.parts(sk)[1]
-        in_turn = this.in_turn(shard, sk, ids.shard_of(schedule_id, PARTS))
-        if in_turn and this.cut is None and this.world.clock.monotonic() > this.deadline:
-            this.cut = shard, after
-        after = sk
-        in_turn = in_turn and this.cut is None
-        if in_turn or (pk, sk) not in waits:
-            _guarded(this, pk, schedule_id, in_depth=in_turn)
+    waiting = {row.own_id for page in next_run_index.due(table, shard, None, FAR) for row in page}
+    after: str | None = ""
+    while after is not None:
+        page, after = next_run_index.catalogue(table, shard, after, PAGE)
+        stopped = [key for key in page if keys.parts(key[1])[1] not in waiting]
+        for begin in range(0, len(stopped), BATCH):
+            this.findings.add(_audit_batch(this, stopped[begin : begin + BATCH], in_depth=False)[1])
+        if this.lasted(DEADLINE_S):
+            return False
+    return True
 
 
-def _guarded(this: _Round, pk: str, schedule_id: str, *, in_depth: bool) -> None:
-    """Audits one schedule. If it cannot be read now, counts and logs it, so that the audit continues."""
-    _, tenant, _, job_id = keys.parts(pk)
+# Comparing with the ledger
+
+
+def _compared(this: _Audit, rounds: Sequence[Round], now: datetime) -> list[Round]:
+    """Compares the shards whose turn has come, the one that was compared longest ago first."""
+    done = {each.shard: each for each in rounds}
+    for each in sorted(rounds, key=lambda one: (one.since, one.shard)):
+        if not this.lasted(DEADLINE_S) and _is_due(this, each, now):
+            done[each.shard] = _compare(this, each)
+    return list(done.values())
+
+
+def _is_due(this: _Audit, progress: Round, now: datetime) -> bool:
+    if this.since is not None:
+        return progress.since < this.since
+    return not progress.complete or progress.began_at < _turn(progress.shard, this.world.settings.shards, now)
+
+
+def _turn(shard: int, shards: int, now: datetime) -> datetime:
+    """Returns the last time at which a round of this shard was to begin. The shards are spread over the day."""
+    own_s = shard * DAY_S // shards
+    return from_s((epoch_s(now) - own_s) // DAY_S * DAY_S + own_s)
+
+
+def _compare(this: _Audit, progress: Round) -> Round:
+    """Continues the shard's round, or begins one, until it is complete or time runs out. Returns its progress."""
+    table = this.world.table
+    if progress.complete or (this.since is not None and progress.began_at < this.since):
+        now = this.world.clock.now()
+        progress = replace(progress, began_at=max(now, this.since or now), after="", complete=False, compared=0)
+    while not progress.complete:
+        page, more = next_run_index.catalogue(table, progress.shard, progress.after, PAGE)
+        done = _compare_page(this, page)
+        if page and not done:
+            break  # the table does not answer; the next audit continues here
+        progress = replace(progress, compared=progress.compared + done)
+        if done < len(page) or more is not None:
+            progress = replace(progress, after=keys.parts(page[done - 1][1])[1])
+        else:
+            progress = replace(progress, complete=True, since=progress.began_at, schedules=progress.compared)
+        audits.write_round(table, progress)
+        if this.lasted(DEADLINE_S):
+            break
+    return progress
+
+
+def _compare_page(this: _Audit, page: Sequence[Key]) -> int:
+    """Compares these schedules in threads. Returns how many of them are done, counted from the first."""
+    batches = [page[begin : begin + BATCH] for begin in range(0, len(page), BATCH)]
+    done = 0
+    for compared, found in at_once(partial(_audit_batch, this), batches, MOST_THREADS):
+        this.findings.add(found)
+        if done % BATCH == 0:  # all batches before it are done
+            done += compared
+    return done
+
+
+def _audit_batch(this: _Audit, batch: Sequence[Key], *, in_depth: bool = True) -> tuple[int, Findings]:
+    """Audits up to 50 schedules. Returns how many before time ran out: at least one, if the table answers at all."""
+    found = Findings()
     try:
-        schedule = jobs.read_schedule(this.world.table, tenant, job_id, schedule_id)
-        if schedule is not None:
-            _audit_schedule(this, schedule, in_depth=in_depth)
-    except ValueError:
-        this.findings.unreadable += 1
-        this.world.journal.error("a schedule cannot be read", tenant=tenant, job=job_id, schedule=schedule_id)
+        rows = reconcile.read(this.world, batch, consistent=not in_depth)
     except Unavailable as unavailable:
-        this.findings.waiting += 1
-        where = {"tenant": tenant, "job": job_id, "schedule": schedule_id}
-        this.world.journal.warning("a schedule waits for its next audit", reason=unavailable.reason, **where)
+        this.world.journal.warning("schedules wait for their next audit", reason=unavailable.reason, rows=len(batch))
+        return 0, Findings(waiting=len(batch))
+    for n, key in enumerate(batch, 1):
+        if key in rows:
+            _guarded(this, found, key, *rows[key], in_depth=in_depth)
+        if this.lasted(DEADLINE_S):
+            return n, found
+    return len(batch), found
 
 
-def _audit_schedule(this: _Round, schedule: Schedule, *, in_depth: bool) -> None:
+def _guarded(this: _Audit, found: Findings, key: Key, item: ScheduleItem, before: StatsItem, *, in_depth: bool) -> None:
+    """Audits one schedule. If that fails, counts and logs it, so that the audit continues."""
+    _, tenant, _, job_id = keys.parts(key[0])
+    named = {"tenant": tenant, "job": job_id, "schedule": keys.parts(key[1])[1]}
+    try:
+        (schedule,) = jobs.schedules_of(this.world.table, [item])
+        _audit_schedule(this, found, schedule, before, in_depth=in_depth)
+    except ValueError:
+        found.unreadable += 1
+        this.world.journal.error("a schedule cannot be read", **named)
+    except Unavailable as unavailable:
+        found.waiting += 1
+        this.world.journal.warning("a schedule waits for its next audit", reason=unavailable.reason, **named)
+    except Exception as unexpected:  # noqa: BLE001 - one schedule must not stop the audit of all others, each day anew
+        found.waiting += 1
+        error = {"error": type(unexpected).__name__, "where": where(unexpected)}
+        this.world.journal.error("the audit of a schedule failed", **error, **named)
+
+
+def _audit_schedule(this: _Audit, found: Findings, schedule: Schedule, before: StatsItem, *, in_depth: bool) -> None:
     if schedule.next_run_at is None and schedule.state in LIVE:
         if reconcile.restart(this.world, schedule):
-            this.findings.stopped += 1
+            found.stopped += 1
             _publish(this.world, "SERIES_STOPPED", schedule, 0)
         return
     if not in_depth or schedule.state in OVER:
         return
-    this.findings.schedules += 1
-    found = reconcile.repair(this.world, schedule, at_once=this.at_once)
-    this.findings.lost += found.lost
-    this.findings.expired += found.expired
-    this.findings.corrected += found.corrected
-    if found.lost:
-        _publish(this.world, "RUNS_LOST", schedule, found.lost)
+    found.schedules += 1
+    repairs = reconcile.repair(this.world, schedule, before, at_once=this.since is not None)
+    found.lost += repairs.lost
+    found.expired += repairs.expired
+    found.corrected += repairs.corrected
+    if repairs.lost:
+        _publish(this.world, "RUNS_LOST", schedule, repairs.lost)
 
 
 def _publish(world: World, finding: str, schedule: Schedule, count: int) -> None:

@@ -65,7 +65,21 @@ class Repairs:
     corrected: int = 0
 
 
-def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
+def read(
+    world: World, places: Sequence[tuple[str, str]], *, consistent: bool
+) -> dict[tuple[str, str], tuple[ScheduleItem, StatsItem]]:
+    """Reads schedules and their statistics in one call, up to 50 of them. Returns those that exist, by their keys."""
+    of_stats = {place: (place[0], keys.stats(keys.parts(place[1])[1])) for place in places}
+    rows = world.table.batch_get([*places, *of_stats.values()], consistent=consistent)
+    found = {}
+    for place, (pk, sk) in of_stats.items():
+        if place in rows:
+            before = StatsItem.from_raw_data(rows[pk, sk]) if (pk, sk) in rows else StatsItem(pk=pk, sk=sk)
+            found[place] = ScheduleItem.from_raw_data(rows[place]), before
+    return found
+
+
+def repair(world: World, schedule: Schedule, before: StatsItem, *, at_once: bool) -> Repairs:
     """Compares a schedule with its ledger and repairs it. at_once: settles now, even if this is not worth a write yet.
 
     The first read is cheap and may be slightly stale, so it is repeated consistently before anything is changed.
@@ -76,14 +90,19 @@ def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
     if moving.follow(world, schedule):
         return Repairs()  # the next audit compares it
     now = world.clock.now()
-    compared = _read(world, schedule, now, consistent=False)
+    compared = _compare(world, schedule, before, now, consistent=False)
     if not (compared.anything or _worth_settling(schedule, compared, now, at_once=at_once)):
         return Repairs()
-    compared = _read(world, schedule, now, consistent=True)
+    current = _reread(world, schedule)
+    if current is None:
+        return Repairs()
+    schedule, before = current
+    compared = _compare(world, schedule, before, now, consistent=True)
     expired = compared.too_old
     if expired:
         _write_off(world, schedule, compared)
-        compared = _read(world, schedule, now, consistent=True)
+        before = stats.read(world.table, schedule)
+        compared = _compare(world, schedule, before, now, consistent=True)
     corrected = _correct(world, schedule, compared)
     _send(world, schedule, compared.pointers)
     if _worth_settling(schedule, compared, now, at_once=at_once):
@@ -93,6 +112,17 @@ def repair(world: World, schedule: Schedule, *, at_once: bool) -> Repairs:
     # Runs that wait for a worker are not findings: their messages may still be in its queue.
     repaired = 0 if schedule.lane.of_application else len(compared.pointers)
     return Repairs(repaired, expired, corrected)
+
+
+def _reread(world: World, schedule: Schedule) -> tuple[Schedule, StatsItem] | None:
+    """Returns the schedule and its statistics as they are now; None if it was deleted or switched."""
+    place = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
+    rows = read(world, [place], consistent=True)
+    if place not in rows:
+        return None
+    item, before = rows[place]
+    (current,) = jobs.schedules_of(world.table, [item])
+    return (current, before) if current.state is schedule.state else None
 
 
 @dataclass(frozen=True)
@@ -123,8 +153,7 @@ class _Comparison:
         return len(self.expired) + (self.forgotten.count if self.forgotten else 0)
 
 
-def _read(world: World, schedule: Schedule, now: datetime, *, consistent: bool) -> _Comparison:
-    before = stats.read(world.table, schedule, consistent=consistent)
+def _compare(world: World, schedule: Schedule, before: StatsItem, now: datetime, *, consistent: bool) -> _Comparison:
     there = account(world, schedule, before, consistent=consistent)
     until = _judged_until(world, schedule, there, now - SETTLED_AFTER)
     there = replace(there, remembered_from=min(there.remembered_from, until))

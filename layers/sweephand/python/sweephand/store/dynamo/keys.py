@@ -154,6 +154,15 @@ def line(order: str) -> str:
     return f"LINE#{order}"
 
 
+def last_audit(worker: int) -> str:
+    """Returns the key of the last audit of one worker."""
+    return f"{LAST}#{worker}"
+
+
+def audit_round(shard: int | str) -> str:
+    return f"ROUND#{shard}"
+
+
 def circuit(target_hash: str) -> str:
     return f"CIRCUIT#{target_hash}"
 

@@ -419,12 +419,24 @@ class AttemptItem(Item):
 
 
 class AuditItem(Item):
-    """The last audit. findings: JSON, counts by name; rests: JSON, the parts that it did not finish."""
+    """The last audit of one worker. findings: JSON, counts by name. finished: whether it left nothing."""
 
     at = Integer()
     findings = UnicodeAttribute()
     everything = BooleanAttribute()
-    rests = UnicodeAttribute(null=True)
+    finished = BooleanAttribute(null=True)
+
+
+class AuditRoundItem(Item):
+    """The progress of the audit in one shard (store.tenants.audits.Round). Instants: epoch milliseconds."""
+
+    began_at = Integer()
+    after = UnicodeAttribute(null=True)
+    complete = BooleanAttribute()
+    compared = Integer()
+    since = Integer()
+    schedules = Integer()
+    searched_at = Integer()
 
 
 class WaitingItem(Item):

@@ -128,10 +128,15 @@ def first_catch_up(table: Table, tenant: str, schedule_id: str) -> datetime | No
     return from_s(int(keys.parts(rows[0]["sk"]["S"])[1])) if rows else None
 
 
-def catalogue(table: Table, shard: int) -> Iterator[tuple[str, str]]:
-    """Yields the keys of the shard's enabled schedules, waiting or not."""
-    for item in table.query_all(shard, None, index=CATALOGUE, partition=CatalogueItem.shard):
-        yield item["pk"]["S"], item["sk"]["S"]
+def catalogue(table: Table, shard: int, after: str, page: int) -> tuple[list[tuple[str, str]], str | None]:
+    """Returns the keys of the shard's enabled schedules, waiting or not, that follow the schedule `after`.
+
+    Returns with them the last schedule of the page if more may follow; None otherwise.
+    """
+    sort = CatalogueItem.schedule_id > after if after else None
+    items, more = table.query(shard, sort, index=CATALOGUE, partition=CatalogueItem.shard, limit=page)
+    found = [(item["pk"]["S"], item["sk"]["S"]) for item in items]
+    return found, None if more is None else more["schedule_id"]["S"]
 
 
 @dataclass(frozen=True)

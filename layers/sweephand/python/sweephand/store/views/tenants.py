@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sweephand.domain.collection import Collection, Tenant, Usage
+from sweephand.domain.instants import EPOCH
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
@@ -124,6 +125,16 @@ def applications(table: Table, tenant: str) -> Iterator[Application]:
 def applications_away(table: Table, most: int) -> list[Application]:
     """Returns applications of all tenants whose messages nobody receives."""
     return application_rows.listed_away(table, most)
+
+
+def audited(table: Table, shards: int, now: datetime) -> tuple[datetime | None, int]:
+    """Returns the instant after which all schedules were compared with the ledger; None if some never were.
+
+    Returns with it about how many were last compared more than three days ago. Costs one read.
+    """
+    rounds = audits.rounds(table)
+    since = min((rounds.get(shard, audits.Round(shard)).since for shard in range(shards)), default=EPOCH)
+    return (None if since == EPOCH else since), audits.overdue(rounds.values(), now)
 
 
 def oldest_due_of(table: Table, tenant: str, shards: int, now: datetime) -> datetime | None:

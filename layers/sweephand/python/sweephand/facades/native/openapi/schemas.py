@@ -461,8 +461,10 @@ SCHEMAS: dict[str, Schema] = {
                 description="The applications whose messages nobody receives.",
             ),
             "lastAudit": or_null(ref("LastAudit")),
+            "unaudited": whole(),
+            "auditedSince": or_null(INSTANT),
         },
-        ("oldestDueAt", "behindSeconds", "backlog", "applications", "lastAudit"),
+        ("oldestDueAt", "behindSeconds", "backlog", "applications", "lastAudit", "unaudited", "auditedSince"),
         dependentRequired={"oldestDueAt": ["behindSeconds"], "behindSeconds": ["oldestDueAt"]},
     ),
     "AwayApplication": answer(

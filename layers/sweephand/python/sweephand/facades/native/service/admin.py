@@ -50,6 +50,8 @@ def health(ctx: Context) -> Answer:
         body["backlog"] = {lane.value: _backlog(held) for lane, held in ctx.world.queue.backlog().items()}
         body["applications"] = [_away(ctx, each) for each in views.applications_away(table, MOST_AWAY)]
         body["lastAudit"] = _last_audit(views.last_audit(table))
+        since, body["unaudited"] = views.audited(table, ctx.world.settings.shards, ctx.now)
+        body["auditedSince"] = text(since) if since else None
     return Answer(200, body)
 
 
@@ -73,7 +75,7 @@ def _last_audit(last: views.LastAudit | None) -> dict[str, Any] | None:
     if last is None:
         return None
     counts = {name: last.findings.get(name, 0) for name in COUNTS}
-    return {"at": text(last.at), "everything": last.everything, "finished": not last.rests, **counts}
+    return {"at": text(last.at), "everything": last.everything, "finished": last.finished, **counts}
 
 
 # Collections
