@@ -36,7 +36,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     ),
     "AuditFindings": ("Repairs by the audit. Normally there are none.", "when it happens"),
     "DeadLetters": (
-        "Messages that could not be processed in ten receives. Their runs end as `UNDELIVERED`.",
+        "Messages that could not be processed in ten receives. Most of them go back to their queues.",
         "when it happens",
     ),
     "EventsUnsent": (

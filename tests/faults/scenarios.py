@@ -28,7 +28,7 @@ from sweephand.domain.job_set import Member, Wanted
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState, StateReason
-from sweephand.errors import Conflict, NotFound
+from sweephand.errors import Conflict, NotFound, Unavailable
 from sweephand.flow.audit import repeat_effects
 from sweephand.flow.bulk.export_runs import begin as begin_export
 from sweephand.flow.calendars import calendars
@@ -183,9 +183,13 @@ class LostExecutors(Scenario):
 
 
 class DeadLetters(Scenario):
-    """One message never reached an executor that could settle it, another lost its executor in the call."""
+    """One message never reached an executor that could settle it, another lost its executor in the call.
+
+    Neither comes back from the dead letters, as if both had done so too often.
+    """
 
     name = "dead-letters"
+    constants = {"flow.delivery.dead_letters.MOST_RETURNS": 0}  # noqa: RUF012 - as declared
 
     def history(self, at: Play) -> None:
         first, second, third = minutes(1, 2, 3)
@@ -203,6 +207,42 @@ class DeadLetters(Scenario):
 
     def _deadly(self, _call: Call) -> Outcome:
         raise Crash
+
+
+class ReturnedLetters(Scenario):
+    """The same, and each message goes back to its queue: both runs begin in the end."""
+
+    name = "returned-letters"
+
+    def history(self, at: Play) -> None:
+        job = at.create(counted(2))
+        at.expect(job, minutes(1, 2))
+        at.go_to(0.9)
+        at.outage(8)
+        at.bury()
+        at.go_to(1.9)
+        at.scene.endpoint.script = [self._deadly]
+        at.go_to(2.1)
+        at.bury_held()
+        at.go_to(6)
+
+    def _deadly(self, _call: Call) -> Outcome:
+        raise Crash
+
+
+class NotBegun(Scenario):
+    """A service that an attempt needs is away before the first attempt, and before the second: neither is used up."""
+
+    name = "not-begun"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.script = [self._away, BUSY, self._away]
+        job = at.create(counted(1), action=at.scene.action(retry=fixed(20)))
+        at.expect(job, minutes(1))
+        at.go_to(8)
+
+    def _away(self, _call: Call) -> Outcome:
+        raise Unavailable("the key service does not answer")
 
 
 class OutOfReach(Scenario):

@@ -52,6 +52,7 @@ ELSEWHERE = {
     "flow/job_sets/apply.forget carry_out": "contract/native/test_job_sets.py: a set is filled while it is deleted",
     "store/runs/ledger.finish_without_attempt carry_out": "unit/flow/deletes/test_unbegun.py: a schedule that is gone",
     "store/tenants/rates.count_descendant update": "unit/flow/runs/test_budgets.py: a run that another one started",
+    "store/tenants/rates.uncount_descendant update": "unit/flow/runs/test_budgets.py: such a run could not begin",
     "flow/delivery/dead_letters.batch postpone_dead": "unit/flow/delivery/test_dead_letters.py: its run is under way",
     "flow/lifecycle/ended_jobs._stay update": "unit/flow: weeks after the end of a job",
     "flow/flow_keys/waiting_line._call_hopeless send": (

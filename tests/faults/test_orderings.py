@@ -85,8 +85,8 @@ ORDERINGS = {
         "dead-letters",
         *ENDS,
         *NOTED,
-        "flow/delivery/dead_letters.batch archive",
-        then="flow/delivery/dead_letters.batch archive",
+        "flow/delivery/dead_letters._guarded archive",
+        then="flow/delivery/dead_letters._guarded archive",
     ),
 }
 

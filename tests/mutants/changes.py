@@ -68,13 +68,23 @@ CHANGES = {
     ),
     "one-call-after-the-other": Change("threads.py", "Threads.map", "self.begin(partial(one, n))", "one(n)"),
     "a-batch-keeps-its-visibility": Change(
-        "flow/delivery/dispatch.py", "batch", "world.settings.lease_s + 10", "world.settings.visibility_s"
+        "flow/delivery/dispatch.py", "batch", "lease_s + LEASE_MARGIN_S", "world.settings.visibility_s"
     ),
-    "dead-letters-end-nothing": Change(
-        "flow/delivery/dead_letters.py",
-        "_ending",
-        "case admission.Claim() if run is None:\n            return End(State.ERROR, Reason.UNDELIVERED)",
-        "case admission.Claim() if run is None:\n            return None",
+    "messages-come-back-after-one-lease": Change("flow/verdict.py", "back_in_s", "* 2.0 **", "* 1.0 **"),
+    "dead-letters-come-back-for-ever": Change(
+        "flow/delivery/dead_letters.py", "_of_run", "pointer.returns < MOST_RETURNS", "True"
+    ),
+    "dead-letters-never-come-back": Change(
+        "flow/delivery/dead_letters.py", "_of_run", "pointer.returns < MOST_RETURNS", "False"
+    ),
+    "a-letter-that-comes-back-is-fresh": Change(
+        "flow/delivery/dead_letters.py", "_back", "pointer.sent_at or message.sent_at", "None"
+    ),
+    "an-outage-uses-up-claims": Change(
+        "flow/runs/execute.py", "unclaimed_if_unavailable", "ledger.unclaim(world.table, mine, context.run)", "None"
+    ),
+    "the-network-is-the-target-s": Change(
+        "flow/runs/perform.py", "act", "not world.queue.can_be_reached(world.settings.lane)", "False"
     ),
     "the-next-version-of-messages-is-the-only-one": Change("domain/message.py", "", "VERSION = 1", "VERSION = 2"),
     "a-later-version-s-row-is-broken": Change(

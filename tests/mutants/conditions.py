@@ -56,7 +56,7 @@ def _inner(node: ast.AST) -> ast.AST:
 
 def _is_no_condition(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Name(id="assign" | "add")):
+        case ast.Call(func=ast.Name(id="assign" | "add" | "withdraw")):
             return True
         case ast.Call(func=ast.Attribute(attr="from_raw_data" | "increase" | "add")):
             return True

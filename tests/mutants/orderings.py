@@ -92,7 +92,7 @@ BROKEN = {
         "world.table.update(row.pk, row.sk, [assign(CatchUpItem.next_run_at, epoch_s(now))])",
     ),
     "end-before-archive": TooEarly(
-        "flow/delivery/dead_letters.py", "batch", "_settled(", "world.queue.archive(message.body)"
+        "flow/delivery/dead_letters.py", "_guarded", "_settled(", "world.queue.archive(message.body)"
     ),
 }
 

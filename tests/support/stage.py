@@ -282,6 +282,8 @@ class Stage:
         while True:
             self.deliver_all(most)
             upcoming = self.sqs.next_visible_at([*aws.URLS.values(), aws.DEAD])
+            if upcoming is not None and upcoming <= self.clock.now():
+                upcoming = None  # the queue of the dead letters does not answer: the next minute asks again
             moment = self._next_tick if upcoming is None else min(self._next_tick, upcoming)
             if moment > end:
                 break

@@ -35,7 +35,7 @@ export const REASONS = {
   "NO_TARGET": "The target that the action names does not exist.",
   "UNKNOWN_TASK": "The worker does not know the task.",
   "EXECUTOR_LOST": "Its executors were lost, more often than allowed.",
-  "UNDELIVERED": "Its message was received ten times and could not be processed.",
+  "UNDELIVERED": "No executor could begin it, although its message came back from the dead letters 24 times.",
   "CIRCUIT_OPEN": "The circuit of its target was open.",
   "OVERLAP": "Another run of its schedule was active; message names it.",
   "PAUSED": "Its job was paused.",

@@ -32,8 +32,8 @@ METRICS: Mapping[str, str] = {
 
 MEMBERS = (
     "actor advanced agent attempt broken claimed code consumer error findings job kind lateness_ms left method"
-    " operation reason repaired request resent route rows run schedule sent shard source state status tenant took_ms"
-    " where"
+    " operation reason repaired request resent returns route rows run schedule sent shard source state status tenant"
+    " took_ms where"
 )
 ALLOWED = frozenset(MEMBERS.split())
 

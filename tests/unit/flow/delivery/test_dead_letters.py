@@ -1,13 +1,15 @@
-"""An alarm is not an end: what ten receives could not settle ends with a reason, effects included."""
+"""An alarm is not an end: what ten receives could not settle comes back, or ends with a reason, effects included."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from sweephand.domain.job import Pause
+from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.delivery import dead_letters
@@ -17,13 +19,17 @@ from tests.support import aws
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, crash_after, crash_before, refused
-from tests.unit.flow.common import exact, fixed, once
+from tests.unit.flow.common import HOUR, exact, fixed, once
+
+BACK = "a dead letter goes back to its queue"
 
 
-def dead(stage: Stage) -> None:
-    """Makes every message of the run queue a dead letter."""
+def dead(stage: Stage, *, returns: int = 0) -> None:
+    """Makes every message of the run queue a dead letter. returns: how often each has come back before."""
     run_queue, dead_queue = stage.sqs._queues[aws.URLS[Lane.FAST]], stage.sqs._queues[aws.DEAD]
     for message in run_queue.messages:
+        if returns:
+            message.body = encode(replace(decode(message.body), returns=returns, sent_at=message.sent_at))
         message.visible_at = stage.clock.now()
         dead_queue.messages.append(message)
     run_queue.messages.clear()
@@ -41,9 +47,105 @@ def archived(stage: Stage) -> int:
     return len(stage.sqs.bodies(aws.ARCHIVE))
 
 
-def test_a_run_that_never_began_ends_as_undelivered_and_has_its_effects(stage: Stage) -> None:
-    planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
+def test_the_message_of_a_run_that_never_began_goes_back_to_its_queue(stage: Stage) -> None:
+    planned = ready(stage)
     dead(stage)
+
+    stage.deliver_dead()
+
+    assert (len(stage.sqs.bodies(aws.DEAD)), archived(stage)) == (0, 0)
+    (line,) = [members for _, message, members in stage.journal.lines if message == BACK]
+    assert line == {"tenant": TENANT, "job": planned.job.id, "schedule": planned.schedules[0].id} | {
+        "run": decode(stage.sqs.bodies(aws.URLS[Lane.FAST])[0]).run,
+        "returns": 1,
+    }
+    stage.run(5)
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert stage.journal.counts["DeadLetters"] == 1
+
+
+def test_a_message_that_comes_back_again_waits_a_quarter_of_an_hour(stage: Stage) -> None:
+    ready(stage)
+    dead(stage, returns=1)
+
+    stage.deliver_dead()
+
+    back_at = stage.sqs.next_visible_at([aws.URLS[Lane.FAST]])
+    assert back_at is not None
+    assert timedelta(0) <= back_at - stage.clock.now() - dead_letters.RETURN_DELAY < timedelta(seconds=1)
+
+
+def test_a_message_that_has_come_back_is_as_late_as_it_was_before(stage: Stage) -> None:
+    """The later occurrence is due, so the policy skips the earlier one, whenever its message was sent again."""
+    late = {"misfire": {"type": "latest"}}
+    planned = stage.create({"every": "PT5M", "startTime": "2027-03-01T12:01:00Z"}, policies=late)
+    stage.tick()
+    stage.pass_time(400)
+    dead(stage)
+
+    stage.deliver_dead()
+
+    (run,) = stage.runs(planned)
+    assert (run.state, run.reason) == (State.MISSED, Reason.SERVICE_OUTAGE)
+
+
+@pytest.mark.parametrize(
+    ("policies", "age_s", "end"),
+    [
+        ({"misfire": {"type": "all", "maxLatenessSeconds": 600}}, 700, (State.EXPIRED, Reason.MAX_LATENESS)),
+        ({"misfire": {"type": "skip"}}, 700, (State.MISSED, Reason.SERVICE_OUTAGE)),
+        ({"misfire": {"type": "all"}}, 5 * 86_400, (State.EXPIRED, Reason.MAX_AGE)),
+    ],
+)
+@pytest.mark.parametrize("returns", [0, 1])
+def test_a_letter_whose_run_is_too_late_by_its_own_policy_ends_as_the_policy_says(
+    stage: Stage, policies: dict[str, Any], age_s: int, end: Any, returns: int
+) -> None:
+    planned = ready(stage, policies=policies)
+    dead(stage, returns=returns)
+    stage.pass_time(age_s)
+
+    stage.deliver_dead()
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason) == end
+    assert archived(stage) == 1
+
+
+def test_a_message_that_crashes_its_function_each_time_ends_the_run_in_the_end(stage: Stage) -> None:
+    planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
+    began_at, killed = stage.clock.now(), 0
+
+    def kills(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.BatchGetItem" and not looks_back:
+            raise Crash
+        return act()
+
+    while not stage.runs(planned):
+        assert killed < 300, "it comes back without end"
+        looks_back = False
+        try:
+            with stage.taps.faulty(kills):
+                stage.deliver(most=1)
+        except Crash:
+            killed += 1
+        stage.pass_time(35)
+        for message in stage.sqs._queues[aws.URLS[Lane.FAST]].messages:  # as if the wait of a return were over
+            message.visible_at = stage.clock.now()
+        looks_back = True
+        stage.deliver_dead()
+
+    assert killed == 10 * (dead_letters.MOST_RETURNS + 1)
+    assert stage.clock.now() - began_at + (dead_letters.MOST_RETURNS - 1) * dead_letters.RETURN_DELAY > 8 * HOUR
+    run = next(run for run in stage.runs(planned) if run.parent_uuid is None)
+    assert (run.state, run.reason) == (State.ERROR, Reason.UNDELIVERED)
+    assert run.message == "its message came back from the dead letters 24 times"
+    assert stage.journal.at("warning").count(BACK) == dead_letters.MOST_RETURNS
+
+
+def test_a_run_whose_message_came_back_too_often_ends_as_undelivered_and_has_its_effects(stage: Stage) -> None:
+    planned = ready(stage, error_action=stage.action(url="https://example.org/alarm"))
+    dead(stage, returns=dead_letters.MOST_RETURNS)
 
     stage.deliver_dead()
     stage.run(5)
@@ -60,7 +162,7 @@ def test_a_run_that_never_began_ends_as_undelivered_and_has_its_effects(stage: S
     assert stage.journal.counts["DeadLetters"] == 1
 
 
-def test_a_run_whose_message_failed_ten_times_is_ended_as_a_dead_letter(stage: Stage) -> None:
+def test_a_run_that_no_executor_could_claim_for_hours_is_called_once_the_table_takes_claims(stage: Stage) -> None:
     planned = ready(stage)
 
     def no_claims(passing: Passing, act: Act) -> Any:
@@ -68,12 +170,13 @@ def test_a_run_whose_message_failed_ten_times_is_ended_as_a_dead_letter(stage: S
         return refused(passing, act) if claim else act()
 
     with stage.taps.faulty(no_claims):
-        stage.run(2_400)
+        stage.run(4 * 3_600)
+    stage.run(16 * 60)
 
-    run = stage.only_run(planned)
-    assert (run.state, run.reason) == (State.ERROR, Reason.UNDELIVERED)
-    assert stage.endpoint.received == []
-    assert archived(stage) == 1
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert len(stage.endpoint.received) == 1
+    assert BACK in stage.journal.at("warning")
+    assert archived(stage) == 0
 
 
 def test_a_finished_run_keeps_its_end_and_gets_its_effects(stage: Stage) -> None:
@@ -106,10 +209,10 @@ def test_a_live_lease_is_left_alone_and_the_letter_comes_back(stage: Stage) -> N
     back_at = stage.sqs.next_visible_at([aws.DEAD])
     assert back_at is not None
     assert timedelta(seconds=1) <= back_at - held.lease_until <= timedelta(seconds=6)
-    stage.run(60)
+    stage.run(120)
     run = stage.only_run(planned)
-    assert (run.state, run.reason) == (State.ERROR, Reason.UNDELIVERED)
-    assert archived(stage) == 1
+    assert (run.state, run.lost) == (State.SUCCESS, 1)
+    assert archived(stage) == 0
     exact(stage, planned)
 
 
@@ -208,7 +311,7 @@ def test_a_letter_that_cannot_be_read_is_kept_and_reported(stage: Stage, body: s
 
 def test_a_letter_is_archived_before_it_is_deleted(stage: Stage) -> None:
     planned = ready(stage)
-    dead(stage)
+    dead(stage, returns=dead_letters.MOST_RETURNS)
 
     with stage.taps.once("sqs.SendMessage", refused):
         stage.deliver_dead()
@@ -224,7 +327,7 @@ def test_a_letter_is_archived_before_it_is_deleted(stage: Stage) -> None:
 @pytest.mark.parametrize("call", ["dynamodb.TransactWriteItems", "sqs.SendMessage"])
 def test_a_consumer_that_dies_still_ends_the_run_once(stage: Stage, call: str, fault: Any) -> None:
     planned = ready(stage)
-    dead(stage)
+    dead(stage, returns=dead_letters.MOST_RETURNS)
     with stage.taps.once(call, fault), pytest.raises(Crash):
         stage.deliver_dead()
 
@@ -238,21 +341,21 @@ def test_a_consumer_that_dies_still_ends_the_run_once(stage: Stage, call: str, f
 
 
 def test_a_letter_that_raises_an_unexpected_error_delays_no_other(stage: Stage) -> None:
-    planned = ready(stage)
+    planned, other = ready(stage), stage.create(once(timedelta(minutes=2)))
+    stage.pass_time(120)
     dead(stage)
-    broken: list[bool] = []
 
-    def breaks_once(passing: Passing, act: Act) -> Any:
-        if passing.name == "dynamodb.BatchGetItem" and not broken:
-            broken.append(True)
+    def breaks(passing: Passing, act: Act) -> Any:
+        if passing.name == "dynamodb.BatchGetItem" and other.job.id in repr(passing.request):
             raise ZeroDivisionError
         return act()
 
-    stage.sqs.send_message(QueueUrl=aws.DEAD, MessageBody=stage.sqs.bodies(aws.DEAD)[0])
-    with stage.taps.faulty(breaks_once):
+    with stage.taps.faulty(breaks):
         stage.deliver_dead()
+    stage.run(5)
 
-    assert stage.only_run(planned).reason is Reason.UNDELIVERED
+    assert stage.only_run(planned).state is State.SUCCESS
+    assert "a dead letter failed" in stage.journal.at("error")
     assert len(stage.sqs.bodies(aws.DEAD)) == 1
 
 
@@ -287,17 +390,18 @@ def test_one_minute_processes_all_waiting_letters(stage: Stage) -> None:
 
 
 def test_the_letters_that_do_not_fit_into_one_minute_are_left_to_the_next(stage: Stage) -> None:
-    buried(stage, 30)
+    buried(stage, 100)
 
     def slow(passing: Passing, act: Act) -> Any:
-        if passing.operation == "SendMessage":
-            stage.clock.advance(0.8)
+        if passing.operation == "DeleteMessageBatch":
+            stage.clock.advance(8)
         return act()
 
     with stage.taps.faulty(slow):
-        assert dead_letters.take(stage.world) == 20
+        taken = dead_letters.take(stage.world)
 
-    assert len(stage.sqs.bodies(aws.DEAD)) == 10
+    assert 20 <= taken <= 10 + 20 * dead_letters.READERS < 100
+    assert len(stage.sqs.bodies(aws.DEAD)) == 100 - taken
 
 
 def test_letters_that_cannot_be_archived_stay_and_are_tried_again(stage: Stage) -> None:
@@ -324,7 +428,7 @@ def test_the_next_minute_tries_an_unavailable_queue_again(stage: Stage) -> None:
 
 def test_a_settled_letter_that_was_not_deleted_can_be_settled_again(stage: Stage) -> None:
     planned = ready(stage)
-    dead(stage)
+    dead(stage, returns=dead_letters.MOST_RETURNS)
 
     with stage.taps.faulty(
         lambda passing, act: refused(passing, act) if passing.operation == "DeleteMessageBatch" else act()

@@ -321,7 +321,7 @@ def test_a_dead_letter_fails_an_operation_that_kills_its_function(stage: Stage, 
 
     pages(page)
     operation = begin(stage)
-    for _ in range(12):
+    for _ in range(32):
         with suppress(Crash):
             stage.deliver(Lane.OPERATIONS)
         stage.clock.advance(721)
@@ -536,7 +536,7 @@ def test_an_operation_never_overwrites_another(stage: Stage) -> None:
 def test_an_unreadable_message_comes_back_until_it_is_a_dead_letter(stage: Stage) -> None:
     stage.sqs._put(QUEUE, {"MessageBody": "nothing"})
 
-    stage.run(2 * 3_600)
+    stage.run(3 * 3_600)
 
     assert stage.sqs.bodies(aws.ARCHIVE) == ["nothing"]
 

@@ -26,7 +26,7 @@ from sweephand.store.runs import run_rows
 from sweephand.store.tenants import tenants
 from tests.support import aws
 from tests.support.stage import TENANT, Stage, stage
-from tests.support.taps import Act, Passing
+from tests.support.taps import Act, Passing, refused
 from tests.unit.flow.common import NOON, SECOND, once
 from tests.unit.flow.runs.test_inner_actions import NOBODY, draft
 
@@ -73,6 +73,23 @@ def doubling(stage: Stage, levels: int, *timings: dict[str, object], hook: str =
 
 
 # Runs that follow from one run
+
+
+def test_a_run_that_could_not_begin_during_an_outage_counts_once(there: Stage) -> None:
+    follower = there.create(action=SUCCEEDS)
+    leader = there.create(action=starts(follower))
+    pace(there, descendants=1)
+    manual.run_now(there.world, TENANT, leader.job.id, None, None)
+
+    def no_bus(passing: Passing, act: Act) -> object:
+        return refused(passing, act) if passing.name == "events.PutEvents" else act()
+
+    with there.taps.faulty(no_bus):
+        there.run(600)
+    there.run(900)
+
+    (run,) = there.runs(follower.job.id)
+    assert run.state is State.SUCCESS
 
 
 def test_thirteen_jobs_started_by_one_request_stay_within_the_budget(there: Stage) -> None:

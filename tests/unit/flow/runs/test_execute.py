@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from sweephand.actions.call import Call
 from sweephand.domain.job import Pause
@@ -15,10 +16,11 @@ from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs.admission import MAX_LOST_LAST
 from sweephand.domain.schedule import Lane, ScheduleState
+from sweephand.errors import Unavailable
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.runs import ledger
-from tests.support.endpoint import BUSY, OK
+from tests.support.endpoint import BUSY, DOWN, OK
 from tests.support.stage import Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused
 from tests.unit.flow.common import DAY, MINUTE, NOON, SECOND, exact, fixed, once
@@ -387,6 +389,107 @@ def test_an_unavailable_table_returns_the_message_to_the_queue(stage: Stage, cal
     stage.run(240)
     assert stage.only_run(planned).state is State.SUCCESS
     assert messages(stage) == []
+
+
+# Attempts that could not begin
+
+
+def away(_call: Call) -> Outcome:
+    raise Unavailable("the key service does not answer")
+
+
+def test_a_first_attempt_that_could_not_begin_leaves_no_row(stage: Stage) -> None:
+    planned = ready(stage)
+    stage.endpoint.script = [away]
+
+    stage.deliver()
+
+    assert stage.runs(planned) == []
+    stage.run(60)
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt, run.lost, run.first_started_at) == (State.SUCCESS, 1, 0, run.started_at)
+
+
+def test_a_later_attempt_that_could_not_begin_waits_as_before(stage: Stage) -> None:
+    planned = ready(stage, action=stage.action(retry=fixed(10, 1)))
+    stage.endpoint.script = [BUSY, away]
+    stage.deliver()
+    waiting = stage.only_run(planned)
+    stage.pass_time(11)
+
+    stage.deliver()
+
+    assert stage.only_run(planned) == waiting
+    stage.run(60)
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt, run.lost) == (State.SUCCESS, 2, 0)
+
+
+def test_an_attempt_that_no_executor_could_repeat_counts_one_lost_executor(stage: Stage) -> None:
+    planned = ready(stage)
+    with stage.taps.once("endpoint.http", crash_before), pytest.raises(Crash):
+        stage.deliver()
+    lost = stage.only_run(planned)
+    stage.endpoint.script = [away] * (MAX_LOST_LAST + 1)
+
+    stage.run(2 * 3_600)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt, run.lost_calls[0].started_at) == (State.SUCCESS, 1, lost.started_at)
+    assert run.lost == 1
+
+
+@pytest.mark.parametrize("retried", [False, True])
+def test_a_claim_that_another_executor_has_taken_over_is_not_taken_back(stage: Stage, retried: bool) -> None:
+    planned = ready(stage, action=stage.action(retry=fixed(10, 1)))
+
+    def frozen(call: Call) -> Outcome:
+        stage.clock.advance(40)
+        stage.endpoint.script = [frozen_too]
+        stage.deliver()
+        return away(call)
+
+    def frozen_too(_call: Call) -> Outcome:
+        return OK
+
+    stage.endpoint.script = [BUSY, frozen] if retried else [frozen]
+    stage.deliver()
+    if retried:
+        stage.pass_time(11)
+        stage.deliver()
+
+    run = stage.only_run(planned)
+    assert (run.state, run.lost, run.attempt) == (State.SUCCESS, 1, 2 if retried else 1)
+
+
+def test_a_target_that_cannot_be_connected_fails_only_if_the_queue_can_be_reached(stage: Stage) -> None:
+    stage.endpoint.answer = DOWN
+    planned = ready(stage)
+    queue = stage.taps.count("sqs.GetQueueAttributes")
+
+    def no_network(passing: Passing, act: Act) -> Any:
+        if passing.name == "sqs.GetQueueAttributes":
+            raise EndpointConnectionError(endpoint_url="https://sqs.example")
+        return act()
+
+    with stage.taps.faulty(no_network):
+        stage.deliver()
+    assert stage.runs(planned) == []
+    stage.run(60)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.reason, run.attempt) == (State.REQUEST_ERROR, Reason.CONNECT, 1)
+    assert stage.taps.count("sqs.GetQueueAttributes") - queue == 2
+
+
+def test_a_queue_that_refuses_to_answer_is_reached_all_the_same(stage: Stage) -> None:
+    stage.endpoint.answer = DOWN
+    planned = ready(stage)
+
+    with stage.taps.once("sqs.GetQueueAttributes", refused):
+        stage.deliver()
+
+    assert stage.only_run(planned).reason is Reason.CONNECT
 
 
 def test_a_visibility_that_cannot_be_changed_is_not_a_failure(stage: Stage) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
+from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
 from sweephand import actions
 from sweephand.actions.job import MOST_HOPS
@@ -18,13 +18,12 @@ from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
 from sweephand.flow.jobs import creation
 from sweephand.flow.manual import manual
 from sweephand.security.guard import GuardSettings
-from sweephand.sources import SystemClock
 from tests.support import taps
 from tests.support.bus import refused_by_bus
 from tests.support.stage import TENANT, Stage, stage
-from tests.support.taps import Act, Crash, Passing, refused
+from tests.support.taps import Act, Crash, Passing
 from tests.unit.actions.aws.test_aws import refusal
-from tests.unit.flow.common import fixed, once
+from tests.unit.flow.common import MINUTE, fixed, once
 
 NOBODY = "01890000-0000-7000-8000-000000000000"
 
@@ -249,7 +248,7 @@ def test_the_attempts_of_a_run_are_spans_of_one_trace(there: Stage) -> None:
         if passing.name != "events.PutEvents":
             return act()
         asked.append(json.loads(passing.request["Entries"][0]["Detail"])["traceparent"])
-        return refused(passing, act)
+        return denied(passing, act)
 
     with there.taps.faulty(loses_the_answer):
         there.run(70)
@@ -258,11 +257,21 @@ def test_the_attempts_of_a_run_are_spans_of_one_trace(there: Stage) -> None:
     assert len({each[:35] for each in asked}) == 1
 
 
+def denied(passing: Passing, _act: Act) -> Any:
+    """Makes the bus refuse the request for good."""
+    raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, passing.operation)
+
+
+def malformed(_passing: Passing, _act: Act) -> Any:
+    """Makes the bus answer and refuse the entry for good."""
+    return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "MalformedDetail", "ErrorMessage": "no"}]}
+
+
 def test_an_event_that_the_bus_rejects_is_a_failed_attempt_and_is_retried(there: Stage) -> None:
     there.tell(Events.NONE)
     planned = there.create(once(), action=draft(type="event", detailType="due", retry=fixed(10, 3)))
 
-    with there.taps.once("events.PutEvents", refused_by_bus):
+    with there.taps.once("events.PutEvents", malformed):
         there.run(90)
 
     run = there.only_run(planned)
@@ -272,9 +281,9 @@ def test_an_event_that_the_bus_rejects_is_a_failed_attempt_and_is_retried(there:
     ]
 
 
-@pytest.mark.parametrize("fault", [refused_by_bus, taps.refused])
+@pytest.mark.parametrize(("fault", "code"), [(malformed, "MalformedDetail"), (denied, "AccessDeniedException")])
 @pytest.mark.action("event", "own", "failure")
-def test_without_retries_a_refusal_ends_the_run_and_says_why(there: Stage, fault: Any) -> None:
+def test_without_retries_a_refusal_ends_the_run_and_says_why(there: Stage, fault: Any, code: str) -> None:
     there.tell(Events.NONE)
     planned = there.create(once(), action=draft(type="event"))
 
@@ -283,28 +292,56 @@ def test_without_retries_a_refusal_ends_the_run_and_says_why(there: Stage, fault
 
     run = there.only_run(planned)
     assert (run.state, run.reason) == (State.ERROR, Reason.TARGET_ERROR)
-    assert run.message == "the event was refused: ThrottlingException"
+    assert run.message == f"the event was refused: {code}"
     assert there.taps.count("events.PutEvents") == 1, "the job's retry policy repeats it, nothing else"
 
 
+def broken(error: Exception) -> Any:
+    def fault(_passing: Passing, _act: Act) -> Any:
+        raise error
+
+    return fault
+
+
 @pytest.mark.parametrize(
-    "error",
+    "fault",
     [
-        pytest.param(ReadTimeoutError(endpoint_url="u"), marks=pytest.mark.action("event", "own", "silence")),
+        refused_by_bus,
+        taps.refused,
+        pytest.param(broken(ReadTimeoutError(endpoint_url="u")), marks=pytest.mark.action("event", "own", "silence")),
         pytest.param(
-            EndpointConnectionError(endpoint_url="u"), marks=pytest.mark.action("event", "own", "unreachable")
+            broken(EndpointConnectionError(endpoint_url="u")), marks=pytest.mark.action("event", "own", "unreachable")
         ),
     ],
 )
-def test_a_bus_that_does_not_answer_or_cannot_be_reached_fails_the_attempt(error: Exception) -> None:
-    from sweephand.messaging.event_bus import EventBus  # noqa: PLC0415 - of this test alone
-    from tests.support.sources import SeededChance  # noqa: PLC0415
+def test_a_bus_that_is_away_uses_up_no_attempt(there: Stage, fault: Any) -> None:
+    there.tell(Events.NONE)
+    planned = there.create(once(5 * MINUTE), action=draft(type="event"))
 
-    class Away:
-        def put_events(self, **_request: Any) -> None:
-            raise error
+    with there.taps.once("events.PutEvents", fault):
+        there.run(310)
+    assert there.runs(planned) == []
+    there.run(60)
 
-    assert EventBus(Away(), "bus", SystemClock(), SeededChance(0)).put("s", "t", "{}") == type(error).__name__
+    run = there.only_run(planned)
+    assert (run.state, run.attempt, run.lost) == (State.SUCCESS, 1, 0)
+    assert len(there.bus.of_jobs) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "taken"), [(ReadTimeoutError(endpoint_url="u"), True), (EndpointConnectionError(endpoint_url="u"), False)]
+)
+def test_an_event_that_the_bus_may_have_taken_is_not_put_again_if_the_job_forbids_it(
+    there: Stage, error: Exception, taken: bool
+) -> None:
+    there.tell(Events.NONE)
+    planned = there.create(once(5 * MINUTE), action=draft(type="event"), policies={"delivery": "at_most_once"})
+
+    with there.taps.once("events.PutEvents", broken(error)):
+        there.run(360)
+
+    assert there.only_run(planned).state is (State.ERROR if taken else State.SUCCESS)
+    assert there.taps.count("events.PutEvents") == (1 if taken else 2)
 
 
 def test_a_string_payload_stays_a_string(there: Stage) -> None:

@@ -45,6 +45,8 @@ class Pointer:
     shows, when a worker claims the run, that the service sent the pointer (security.marks); only messages to
     applications have one. recorded: whether the run had a row when the pointer was sent; if the row has expired since,
     the run is not repeated. not_after: the end of the time in which the pointer may act (audit); None for no limit.
+    returns: how often its message has come back from the dead letters; sent_at: when the first of these messages was
+    sent.
 
     Subjects other than RUN:
     SCHEDULE: complete the schedule if it is over. CLEAN_UP: end the open runs of a deleted owner (run: the name of the
@@ -71,6 +73,8 @@ class Pointer:
     recorded: bool = False
     not_after: datetime | None = None
     mark: str | None = field(default=None, compare=False)
+    returns: int = 0
+    sent_at: datetime | None = None
 
     @property
     def owner(self) -> str:
@@ -109,6 +113,8 @@ def encode(pointer: Pointer) -> str:
         members["notAfter"] = epoch_s(pointer.not_after)
     if pointer.mark is not None:
         members["mark"] = pointer.mark
+    if pointer.sent_at is not None:
+        members |= {"returns": pointer.returns, "sent": epoch_s(pointer.sent_at)}
     return json.dumps(members, separators=(",", ":"))
 
 
@@ -132,6 +138,8 @@ def decode(body: str) -> Pointer:
             recorded=members.get("recorded") is True,
             not_after=None if members.get("notAfter") is None else from_s(int(members["notAfter"])),
             mark=None if members.get("mark") is None else _text(members["mark"]),
+            returns=int(members.get("returns", 0)),
+            sent_at=from_s(int(members["sent"])) if "sent" in members else None,
         )
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as wrong:
         raise Unreadable(f"not a run pointer: {type(wrong).__name__}") from wrong

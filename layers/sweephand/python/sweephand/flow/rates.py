@@ -199,6 +199,13 @@ def give_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> No
         _runs(world).give_back(pointer.tenant, pointer.run)
 
 
+def take_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> None:
+    """Takes back the count of a run that could not begin. Raises Unavailable."""
+    give_back(world, pointer, run, pace)
+    if run is not None and run.begins and run.root is not None and run.parent_uuid is not None:
+        rates.uncount_descendant(world.table, pointer.tenant, run.root)
+
+
 def _runs(world: World) -> Counters:
     with world.memory.lock:
         if world.memory.runs is None:

@@ -40,11 +40,30 @@ DONE = Verdict(acknowledged=True)
 
 AGAIN = Verdict(acknowledged=False)
 
+LEASE_MARGIN_S = 10
+"""How much longer than its lease a message stays hidden, so that its next delivery can take over the run."""
+
 
 def later(world: World, at: datetime) -> Verdict:
     """Returns the verdict for a message that must wait until `at`. It comes back 1 to 5 s after that."""
     left_s = (at - world.clock.now()).total_seconds()
     return Verdict(acknowledged=False, back_in_s=max(1.0, left_s) + world.chance.uniform(1, 5))
+
+
+LONGEST_WAIT_S = 900.0
+
+
+def back_in_s(verdict: Verdict, message: Delivered, lease_s: float) -> float | None:
+    """Returns how long a message stays hidden that was not acknowledged; None if it was.
+
+    Without a time of its own, it comes back after the lease, which doubles with each receive up to 15 minutes. So the
+    ten receives before a dead letter take an hour and a half.
+    """
+    if verdict.acknowledged:
+        return None
+    if verdict.back_in_s is not None:
+        return verdict.back_in_s
+    return min(LONGEST_WAIT_S, (lease_s + LEASE_MARGIN_S) * 2.0 ** min(message.receive_count - 1, 10))
 
 
 def measure(world: World, verdicts: Collection[Verdict]) -> None:

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError
 
 from sweephand.domain.event import SOURCE, Event
+from sweephand.errors import Unavailable
 from sweephand.sources import Chance, Clock
 
 BATCH_MOST = 10
 TRIES = 4
 """One try and three repeats."""
+PASSING = frozenset({"ThrottlingException", "InternalFailure", "InternalException", "ServiceUnavailable"})
+"""Error codes of the bus after which the same event may be accepted."""
 
 
 class EventBus:
@@ -65,13 +68,24 @@ class EventBus:
             "Detail": detail,
         }
 
-    def put(self, source: str, detail_type: str, detail: str) -> str | None:
-        """Sends an event of a job, without repeats. Returns the error code, or None on success."""
+    def put(self, source: str, detail_type: str, detail: str, *, once: bool = False) -> str | None:
+        """Sends an event of a job, without repeats. Returns the code of a refusal, or None on success.
+
+        once: whether an event that the bus may have taken without an answer counts as refused, because it must not be
+        put again. Raises Unavailable if the bus does not answer, or has no time.
+        """
         entry = self._entry(source, detail_type, self._clock.now(), detail)
         try:
             (said,) = self._client.put_events(Entries=[entry])["Entries"]
         except ClientError as refused:
-            return str(refused.response["Error"]["Code"])
+            code, status = refused.response["Error"]["Code"], refused.response.get("ResponseMetadata", {})
+            if code in PASSING or status.get("HTTPStatusCode", 0) >= 500:
+                raise Unavailable("the event bus has no time") from refused
+            return str(code)
         except BotoCoreError as silent:
-            return type(silent).__name__
+            if once and isinstance(silent, ReadTimeoutError | ConnectionClosedError):
+                return type(silent).__name__
+            raise Unavailable("the event bus does not answer") from silent
+        if said.get("ErrorCode") in PASSING:
+            raise Unavailable("the event bus has no time")
         return str(said["ErrorCode"]) if "ErrorCode" in said else None

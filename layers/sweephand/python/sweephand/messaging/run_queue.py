@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sweephand.domain.application import UNCLAIMED_AFTER
 from sweephand.domain.message import Pointer, Subject, encode
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
+from sweephand.errors import NotFound, Unavailable
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.sources import Clock
@@ -206,9 +206,28 @@ class RunQueue:
         self._asked(refusal, "send_message", QueueUrl=self._archive_url, MessageBody=body)
 
     def send_event(self, lane: Lane, tenant: str, event: str) -> None:
-        """Sends an event to the queue of an application. Raises Unavailable if the queue does not take it."""
+        """Sends an event to the queue of an application.
+
+        Raises NotFound if the queue was deleted, Unavailable if it does not take the event.
+        """
         wanted = {"QueueUrl": self.url(lane), "MessageBody": event, "MessageGroupId": tenant}
-        self._asked("the queue of the application did not take it", "send_message", **wanted)
+        try:
+            self._asked("the queue of the application did not take it", "send_message", **wanted)
+        except Unavailable as away:
+            refused = away.__cause__
+            if isinstance(refused, ClientError) and refused.response["Error"]["Code"] in GONE:
+                raise NotFound("the application has no queue any more") from refused
+            raise
+
+    def can_be_reached(self, lane: Lane) -> bool:
+        """Returns whether the lane's queue gives any answer, even a refusal."""
+        try:
+            self._client.get_queue_attributes(QueueUrl=self.url(lane), AttributeNames=[_ESTIMATES[0]])
+        except ClientError:
+            return True
+        except BotoCoreError:
+            return False
+        return True
 
     def backlog(self) -> dict[Lane, Backlog]:
         """Returns the backlog of each of the stack's queues. Raises Unavailable if a queue does not answer."""

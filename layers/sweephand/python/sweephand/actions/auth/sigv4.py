@@ -15,7 +15,7 @@ from botocore.credentials import Credentials
 
 from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, Sending
-from sweephand.actions.aws.service import failure_of
+from sweephand.actions.aws.service import not_assumed
 from sweephand.actions.call import Call
 from sweephand.domain.run import Reason
 from sweephand.security.aws_targets import check_role
@@ -56,8 +56,7 @@ def authenticate(how: Authentication, sending: Sending, call: Call, outbound: Ou
     try:
         given = outbound.roles.credentials(role, call.tenant)
     except RoleNotAssumedError as refused:
-        why = failure_of(refused.cause)
-        raise NotAuthenticated(replace(why, message=f"the role could not be assumed: {why.message}")) from refused
+        raise NotAuthenticated(not_assumed(refused)) from refused
     credentials = Credentials(given["aws_access_key_id"], given["aws_secret_access_key"], given["aws_session_token"])
     target = sending.target
     request = AWSRequest(

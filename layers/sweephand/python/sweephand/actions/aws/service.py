@@ -17,7 +17,7 @@ from sweephand.actions.redaction import hidden
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome, Reason
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Unavailable
 from sweephand.json_schema import text
 from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn, check_role, check_target
@@ -87,7 +87,9 @@ class AwsAction(Action):
         """Sends one message with a client of the service. May raise botocore's errors and TargetFailedError."""
 
     def perform(self, call: Call, outbound: Outbound) -> Outcome:
-        """Carries out one attempt with the job's role. Returns an Outcome for every answer and error of AWS.
+        """Carries out one attempt with the job's role. Returns an Outcome for every answer and error of the target.
+
+        Raises Unavailable if STS, which all roles need, does not answer.
 
         A function may echo its input, and a refusal may quote it. The run's callback token is masked in both.
         """
@@ -108,8 +110,7 @@ class AwsAction(Action):
             said = failed(Reason.TARGET_ERROR, error.message, retryable=error.retryable)
             return replace(said, answer=error.answer)
         except RoleNotAssumedError as refused:
-            why = failure_of(refused.cause)
-            return replace(why, message=f"the role could not be assumed: {why.message}")
+            return not_assumed(refused)
         except (ClientError, BotoCoreError) as error:
             return failure_of(error)
         can_report = self.sends_callback(with_payload=call.payload is not None)
@@ -150,6 +151,14 @@ def json_message(call: Call) -> str:
     if call.payload is not None and not call.payload_is_json:
         raise BadPayloadError("this target takes JSON only")
     return message(call)
+
+
+def not_assumed(refused: RoleNotAssumedError) -> Outcome:
+    """Returns the outcome of a role that STS refuses. Raises Unavailable if STS does not answer, or has no time."""
+    why = failure_of(refused.cause)
+    if why.retryable:
+        raise Unavailable("STS does not answer: no role can be assumed") from refused
+    return replace(why, message=f"the role could not be assumed: {why.message}")
 
 
 def failure_of(error: ClientError | BotoCoreError) -> Outcome:

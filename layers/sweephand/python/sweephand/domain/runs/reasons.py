@@ -24,7 +24,7 @@ MEANINGS: Mapping[Reason, str] = {
     Reason.NO_TARGET: "The target that the action names does not exist.",
     Reason.UNKNOWN_TASK: "The worker does not know the task.",
     Reason.EXECUTOR_LOST: "Its executors were lost, more often than allowed.",
-    Reason.UNDELIVERED: "Its message was received ten times and could not be processed.",
+    Reason.UNDELIVERED: "No executor could begin it, although its message came back from the dead letters 24 times.",
     Reason.CIRCUIT_OPEN: "The circuit of its target was open.",
     Reason.OVERLAP: "Another run of its schedule was active; `message` names it.",
     Reason.PAUSED: "Its job was paused.",

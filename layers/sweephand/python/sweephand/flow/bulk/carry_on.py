@@ -91,7 +91,7 @@ def _tried(world: World, by: str, operation: Operation, tries: int) -> Verdict:
 
 
 def dead(world: World, pointer: Pointer) -> None:
-    """Fails the operation of a dead letter: its message was received ten times, and the function died each time."""
+    """Fails the operation of a dead letter: its message was received 30 times, and the function died each time."""
     operation = _meant(world, pointer)
     if operation is not None and not operation.leaves:
         verbs.give_up(world, operation, "the function stopped before finishing a page, on every try")

@@ -1,4 +1,4 @@
-"""Reads the dead-letter queue: a run whose message could not be settled ends as UNDELIVERED.
+"""Reads the dead-letter queue: a run that nobody could begin gets its message back, any other ends as the gate decides.
 
 A rule starts the reader each minute, because an event source would poll an empty queue all month (decision 0079).
 """
@@ -6,21 +6,24 @@ A rule starts the reader each minute, because an event source would poll an empt
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 
 from sweephand.domain.instants import from_ms
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
-from sweephand.domain.run import Reason, Run, State
-from sweephand.domain.runs import admission
-from sweephand.domain.runs.admission import Admission, End, RunContext
+from sweephand.domain.run import Reason, State
+from sweephand.domain.runs import admission, run_action
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
-from sweephand.flow.runs import effects, execute, gate_rows, settle
-from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, later
+from sweephand.flow.runs import execute, gate_rows
+from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Letter
-from sweephand.store.dynamo.conditional import Refused
+from sweephand.messaging.run_queue import BATCH_MOST, Delivery, Letter
+from sweephand.store.runs import gate
 from sweephand.telemetry import where
+from sweephand.threads import Threads, at_once
 
 with lazy():
     from sweephand.flow.bulk import carry_on
@@ -28,29 +31,53 @@ with lazy():
 
 TAKEN_FOR_S = 15.0
 """After this long, half of the function's time, no further letters are taken; the next minute takes the rest."""
+READERS = 4
+"""Threads that take letters at the same time, ten each, if the first ten are not all."""
+MOST_RETURNS = 24
+"""How often a message goes back to its queue. Ten receives follow each time, so this takes at least eight hours."""
+RETURN_DELAY = timedelta(minutes=15)
+"""The wait of a message that goes back again. The first time, it is received at once."""
+
+_at_once = Threads("letter").map
 
 
 def take(world: World) -> int:
-    """Settles the waiting dead letters, ten at a time. Returns how many it took.
+    """Settles the waiting dead letters. Returns how many it took.
 
     A letter that cannot be settled now stays in the queue and is tried again, until it is 14 days old.
     """
     deadline = world.clock.monotonic() + TAKEN_FOR_S
-    taken = 0
-    while world.clock.monotonic() < deadline:
-        try:
-            letters = world.queue.receive_dead()
-        except Unavailable as unavailable:
-            world.journal.warning("dead letters wait for the queue", reason=unavailable.reason)
-            break
-        if not letters:
-            break
-        failed = set(batch(world, [_delivered(world, letter) for letter in letters]))
-        settled = [letter.receipt for letter in letters if letter.message_id not in failed]
-        if settled:
-            world.queue.delete_dead(settled)
-        taken += len(letters)
+    taken, more = _ten(world)
+    if not more:
+        return taken
+    readers = READERS if taken == BATCH_MOST else 1
+    return taken + sum(at_once(partial(_rest, world), [deadline] * readers, READERS))
+
+
+def _rest(world: World, deadline: float) -> int:
+    taken, more = 0, True
+    while more and world.clock.monotonic() < deadline:
+        count, more = _ten(world)
+        taken += count
     return taken
+
+
+def _ten(world: World) -> tuple[int, bool]:
+    """Takes up to ten letters. Returns how many there were, and whether to take more now.
+
+    During an outage, the rest stays where it is until the next minute.
+    """
+    try:
+        letters = world.queue.receive_dead()
+    except Unavailable as unavailable:
+        world.journal.warning("dead letters wait for the queue", reason=unavailable.reason)
+        return 0, False
+    if not letters:
+        return 0, False
+    settled, away = batch(world, [_delivered(world, letter) for letter in letters])
+    if settled:
+        world.queue.delete_dead(settled)
+    return len(letters), not away
 
 
 def _delivered(world: World, letter: Letter) -> Delivered:
@@ -64,32 +91,57 @@ def _delivered(world: World, letter: Letter) -> Delivered:
     )
 
 
-def batch(world: World, messages: Sequence[Delivered]) -> list[str]:
-    """Ends what can be ended and keeps a copy in the archive. Returns the ids of messages that must come back."""
-    failed = []
-    held: dict[str, float] = {}
-    for message in messages:
-        try:
-            verdict = _settled(world, message)
-            if verdict.acknowledged:
-                world.queue.archive(message.body)
-        except Unavailable as unavailable:
-            world.journal.warning("a dead letter waits for the table or the queue", reason=unavailable.reason)
-            verdict = AGAIN
-        except Exception as unexpected:  # noqa: BLE001 - one letter must not hold up the others
-            world.journal.error("a dead letter failed", error=type(unexpected).__name__, where=where(unexpected))
-            verdict = AGAIN
-        if not verdict.acknowledged:
-            failed.append(message.message_id)
-        if verdict.back_in_s is not None:
-            held[message.receipt] = verdict.back_in_s
+def batch(world: World, messages: Sequence[Delivered]) -> tuple[list[str], bool]:
+    """Settles letters or sends their messages back to their queues.
+
+    Returns the receipts of the letters to delete, and whether the table or a queue did not answer.
+    """
+    rows = _read_ahead(world, messages)
+    ends = dict(zip(messages, _at_once(partial(_guarded, world, rows), messages), strict=True))
+    back = {message.receipt: end for message, end in ends.items() if isinstance(end, Delivery)}
+    unsent = world.queue.send(list(back.values()))
+    verdicts = {message.receipt: end for message, end in ends.items() if isinstance(end, Verdict)}
+    held = {receipt: end.back_in_s for receipt, end in verdicts.items() if end.back_in_s is not None}
     if held:
         world.queue.postpone_dead(held)
     world.journal.count("DeadLetters", len(messages))
-    return failed
+    done = [receipt for receipt, end in verdicts.items() if end.acknowledged]
+    done += [receipt for receipt, end in back.items() if end not in unsent]
+    return done, bool(unsent) or len(verdicts) + len(back) < len(messages)
 
 
-def _settled(world: World, message: Delivered) -> Verdict:
+def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:
+    """Reads the rows of all runs in one call. If it fails, each letter reads its own, and a bad row fails no other."""
+    pointers = [pointer for message in messages if (pointer := _pointer_of(message)) and pointer.subject is Subject.RUN]
+    try:
+        return gate.read(world.table, pointers) if len(pointers) > 1 else {}
+    except Exception:  # noqa: BLE001 - as for the messages of an executor
+        return {}
+
+
+def _pointer_of(message: Delivered) -> Pointer | None:
+    try:
+        return decode(message.body)
+    except Unreadable:
+        return None
+
+
+def _guarded(world: World, rows: gate.Rows, message: Delivered) -> Verdict | Delivery | None:
+    """Returns the verdict on a letter, or its message to send back; None if the table or a queue did not answer."""
+    try:
+        end = _settled(world, rows, message)
+        if isinstance(end, Verdict) and end.acknowledged:
+            world.queue.archive(message.body)
+    except Unavailable as unavailable:
+        world.journal.warning("a dead letter waits for the table or the queue", reason=unavailable.reason)
+        return None
+    except Exception as unexpected:  # noqa: BLE001 - one letter must not hold up the others
+        world.journal.error("a dead letter failed", error=type(unexpected).__name__, where=where(unexpected))
+        return AGAIN
+    return end
+
+
+def _settled(world: World, rows: gate.Rows, message: Delivered) -> Verdict | Delivery:
     try:
         pointer = decode(message.body)
     except Unreadable as unreadable:
@@ -101,58 +153,27 @@ def _settled(world: World, message: Delivered) -> Verdict:
         return DONE
     if pointer.subject is not Subject.RUN:
         return DONE  # its row stays in the index and asks again
-    return _end(world, pointer, gate_rows.context_of(world, pointer))
+    return _of_run(world, rows, message, pointer)
 
 
-def _end(world: World, pointer: Pointer, context: RunContext) -> Verdict:
-    """Ends the run if the executor's gate would act on it; else does what the gate decides."""
-    admitted = admission.admit(pointer, context, world.clock.now())
-    if isinstance(admitted, admission.FailAttempt):
-        failed = execute.fail_attempt(world, _lane(context), context, admitted)
-        return failed if isinstance(failed, Verdict) else AGAIN
-    end = _ending(admitted, context.run)
-    if end is None:
-        return _left_open(world, admitted, context)
-    collection = context.job.collection if context.job else None
-    lane, how = _lane(context), (end.state, end.reason, end.message)
-    ended = settle.end_unacted(world, lane, pointer, context.run, *how, collection=collection)
-    if isinstance(ended, Refused):
-        return AGAIN
-    effects.after(world, ended, context.job, context.schedule)
-    world.journal.error(
-        "undelivered", tenant=ended.tenant, job=ended.job_id, schedule=ended.schedule_id, run=ended.uuid
-    )
-    return DONE
+def _of_run(world: World, rows: gate.Rows, message: Delivered, pointer: Pointer) -> Verdict | Delivery:
+    """Acts as the executor would, except for a run that may begin: its message goes back, or its wake sends one."""
+    context = gate_rows.context_of(world, pointer, rows)
+    home = run_action.lane_now(context.job, pointer.kind, Lane.FAST)
+    admitted = admission.admit(pointer, context, world.clock.now(), execute.first_sent_at(message, pointer, home))
+    if isinstance(admitted, admission.Claim | admission.TakeOver):
+        if context.run is not None and context.run.wake_at is not None:
+            return DONE
+        if pointer.returns < MOST_RETURNS:
+            return _back(world, message, pointer, home)
+        why = f"its message came back from the dead letters {MOST_RETURNS} times"
+        admitted = admission.End(State.ERROR, Reason.UNDELIVERED, why)
+        world.journal.error("undelivered", tenant=pointer.tenant, job=pointer.job, run=pointer.run)
+    return execute.settle_unclaimed(world, home, message, pointer, context, admitted)
 
 
-def _ending(admitted: Admission, run: Run | None) -> End | None:
-    """Returns how the run ends if it has no row, or if its lease is over and it has no wake row; None otherwise."""
-    if run is not None and run.wake_at is not None and not isinstance(admitted, End):
-        return None
-    match admitted:
-        case End():
-            return admitted
-        case admission.EndUnanswered(state):
-            return End(state, Reason.DEADLINE)
-        case admission.TakeOver() | admission.EndLost():
-            return End(State.ERROR, Reason.UNDELIVERED)
-        case admission.Claim() if run is None:
-            return End(State.ERROR, Reason.UNDELIVERED)
-    return None
-
-
-def _left_open(world: World, admitted: Admission, context: RunContext) -> Verdict:
-    match admitted:
-        case admission.Later(at) | admission.Defer(at):
-            return later(world, at)
-        case admission.Effects():
-            assert context.run is not None
-            effects.after(world, context.run, context.job, context.schedule)
-        case admission.SendPointer() | admission.Claim():
-            assert context.run is not None
-            settle.send_pointer(world, _lane(context), context.run)
-    return DONE
-
-
-def _lane(context: RunContext) -> Lane:
-    return context.schedule.lane if context.schedule is not None else Lane.FAST
+def _back(world: World, message: Delivered, pointer: Pointer, home: Lane) -> Delivery:
+    members = {"tenant": pointer.tenant, "job": pointer.job, "schedule": pointer.schedule, "run": pointer.run}
+    world.journal.warning("a dead letter goes back to its queue", **members, returns=pointer.returns + 1)
+    again = replace(pointer, returns=pointer.returns + 1, sent_at=pointer.sent_at or message.sent_at)
+    return Delivery(again, world.clock.now() + (RETURN_DELAY if pointer.returns else timedelta(0)), home)

@@ -10,7 +10,7 @@ from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.runs import execute
-from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, measure
+from sweephand.flow.verdict import AGAIN, DONE, LEASE_MARGIN_S, Delivered, Verdict, back_in_s, measure
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.runs import gate
@@ -35,9 +35,10 @@ def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivere
 
     Messages that were received before run after the others have settled, so that a message that kills the function
     harms no other. The batch's visibility is shortened to the lease, so that the runs of a killed function continue
-    after one lease.
+    after one lease. A message that was not acknowledged then waits longer with each receive, through an outage.
     """
-    world.queue.postpone(lane, {message.receipt: world.settings.lease_s + 10 for message in messages})
+    lease_s = world.settings.lease_s
+    world.queue.postpone(lane, {message.receipt: lease_s + LEASE_MARGIN_S for message in messages})
     verdicts: dict[str, Verdict] = {}
     for again in (False, True):
         group = [message for message in messages if (message.receive_count > 1) is again]
@@ -46,9 +47,9 @@ def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivere
             results = _at_once(partial(_guarded, world, lane, request_id, rows), group)
             verdicts |= {message.receipt: verdict for message, verdict in zip(group, results, strict=True)}
     measure(world, verdicts.values())
-    waits = {receipt: verdict.back_in_s for receipt, verdict in verdicts.items() if verdict.back_in_s is not None}
-    if waits:
-        world.queue.postpone(lane, waits)
+    waits = {each.receipt: back_in_s(verdicts[each.receipt], each, lease_s) for each in messages}
+    if late := {receipt: seconds for receipt, seconds in waits.items() if seconds is not None}:
+        world.queue.postpone(lane, late)
     return [message.message_id for message in messages if not verdicts[message.receipt].acknowledged]
 
 

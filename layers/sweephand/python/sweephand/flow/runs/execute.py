@@ -5,9 +5,10 @@ A message is acknowledged only if its run has ended with all effects, or if anot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from sweephand.domain.instants import epoch_s
@@ -17,6 +18,7 @@ from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, O
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.runs.admission import Admission, RunContext
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
+from sweephand.errors import Unavailable
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.runs import effects, gate_rows, settle
 from sweephand.flow.runs.perform import act
@@ -66,9 +68,7 @@ def take(
 ) -> Verdict:
     """Carries out the gate's decision on a run; hands a claimed attempt to `work`. here: the message's queue."""
     home = run_action.lane_now(context.job, pointer.kind, here)
-    # The lateness of a worker's message counts from the planned instant. If it counted from when the message was sent,
-    # an executor would consider a message that was just passed on to be fresh, and would send it back.
-    sent_at = None if home.of_application else message.sent_at
+    sent_at = first_sent_at(message, pointer, home)
     for _ in range(MOST_READS):
         admitted = admission.admit(pointer, context, world.clock.now(), sent_at)
         if _passed_on(world, here, home, pointer, admitted):
@@ -78,6 +78,24 @@ def take(
             return verdict
         context = replace(context, run=verdict)
     return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
+
+
+def first_sent_at(message: Delivered, pointer: Pointer, home: Lane) -> datetime | None:
+    """Returns when the queue accepted the first message of this pointer; None for a worker's run.
+
+    The lateness of a worker's message counts from the planned instant. If it counted from when the message was sent, an
+    executor would consider a message that was just passed on to be fresh, and would send it back.
+    """
+    return None if home.of_application else pointer.sent_at or message.sent_at
+
+
+def settle_unclaimed(
+    world: World, lane: Lane, message: Delivered, pointer: Pointer, context: RunContext, admitted: Admission
+) -> Verdict:
+    """Carries out a decision of the gate that claims nothing. Returns AGAIN if another write came first."""
+    assert not isinstance(admitted, admission.Claim | admission.TakeOver)
+    done = _attempt(world, lane, "", message, pointer, context, admitted, _act_and_settle)
+    return done if isinstance(done, Verdict) else AGAIN
 
 
 def _passed_on(world: World, here: Lane, home: Lane, pointer: Pointer, admitted: Admission) -> bool:
@@ -283,7 +301,8 @@ def _begin(
             return there
         mine = there
     if mine.flow_key is not None:
-        stopped = calls.stopped(world, lane, mine, context)
+        with unclaimed_if_unavailable(world, mine, context):
+            stopped = calls.stopped(world, lane, mine, context)
         if isinstance(stopped, admission.End):
             ended = _end(
                 world,
@@ -305,7 +324,25 @@ def _begin(
 
 def _act_and_settle(world: World, lane: Lane, mine: Run, context: RunContext) -> Verdict:
     assert context.job is not None
-    return conclude(world, lane, mine, act(world, mine, context.job, context.schedule), context)
+    with unclaimed_if_unavailable(world, mine, context):
+        outcome = act(world, mine, context.job, context.schedule)
+    return conclude(world, lane, mine, outcome, context)
+
+
+@contextmanager
+def unclaimed_if_unavailable(world: World, mine: Run, context: RunContext) -> Iterator[None]:
+    """Takes back the claim if the block, which must not have begun the call, raises Unavailable.
+
+    So an outage uses up no attempt and no lost executor, and the misfire policy still applies once it is over. If the
+    table does not answer either, the claim is that of a lost executor. context: as it was before the claim.
+    """
+    try:
+        yield
+    except Unavailable:
+        with suppress(Unavailable):
+            if isinstance(ledger.unclaim(world.table, mine, context.run), Written):
+                rates.take_back(world, ledger.pointer_to(mine), context.run, context.terms.pace)
+        raise
 
 
 def conclude(

@@ -10,7 +10,7 @@ from sweephand import actions
 from sweephand.actions.call import Call
 from sweephand.domain.application import lane_of
 from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
-from sweephand.domain.run import REACTIONS, Outcome, Reason, Run, Verdict
+from sweephand.domain.run import REACTIONS, UNREACHABLE, Outcome, Reason, Run, Verdict
 from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import NotFound, Unavailable
@@ -34,7 +34,8 @@ LEASE_MARGIN_S = 2.0
 def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
     """Performs one attempt. A failure of the target becomes an outcome.
 
-    Raises Unavailable if the table or the key service does not answer.
+    Raises Unavailable, always before the call, if the table, the key service or the bus does not answer, or if the
+    network is away: neither the target nor the service's own queue can be reached.
     """
     action, payload = to_send(world, run, job, schedule)
     secrets = secrets_of(world, run, job, action)
@@ -45,7 +46,9 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
             Verdict.FAILED, Reason.DEADLINE, message="the lease was over before the call began", retryable=True
         )
     base_url = world.settings.public_base_url or None
-    reports = policies_of(job, schedule).get("callbackToken") is True
+    policies = policies_of(job, schedule)
+    reports = policies.get("callbackToken") is True
+    once = policies.get("delivery") == "at_most_once"
     shown = world.terms.of(job.tenant, job.collection).attributes
     call = Call(
         tenant=run.tenant,
@@ -75,11 +78,14 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
         missed=run.consumer is not None,
         missed_count=run.missed_count,
         missed_from=run.missed_from,
-        put_event=partial(put_event, world, run.tenant, action.params.get("application")),
+        put_event=partial(put_event, world, run.tenant, action.params.get("application"), once=once),
         start_job=lambda job_id: chained_runs.run_from(world, run, job_id),
         redirects=_redirects(world, job, action.kind),
     )
-    return world.perform(action.kind, action.params, call, world.outbound)
+    outcome = world.perform(action.kind, action.params, call, world.outbound)
+    if outcome.reason in UNREACHABLE and not world.queue.can_be_reached(world.settings.lane):
+        raise Unavailable("the network is away: neither the target nor the run queue can be reached")
+    return outcome
 
 
 def to_send(world: World, run: Run, job: Job, schedule: Schedule | None) -> tuple[ActionSpec, Payload | None]:
@@ -136,21 +142,29 @@ def token_of(world: World, run: Run) -> str:
     return tokens.callback_token(world.callback_keys.current().secret, run.tenant, run.id)
 
 
-def put_event(world: World, tenant: str, application: str | None, detail_type: str, detail: str) -> str | None:
+def put_event(
+    world: World, tenant: str, application: str | None, detail_type: str, detail: str, *, once: bool = False
+) -> str | None:
     """Puts an event on the bus, and into the queue of the application if one is named. Returns why it was not taken.
 
     The source of the event contains the tenant, so that no job can pose as another tenant or as the service. In the
-    queue, the event has the form that a rule of the bus would give it.
+    queue, the event has the form that a rule of the bus would give it. once: whether no event may come twice.
+
+    Raises Unavailable if the bus does not answer, or if the queue does not and the event may be put again.
     """
     source = f"{JOBS_SPEAK_AS}.{tenant}"
-    refused = world.bus.put(source, detail_type, detail)
+    refused = world.bus.put(source, detail_type, detail, once=once)
     if refused is not None or application is None:
         return refused
     event = json_text.dumps({"source": source, "detail-type": detail_type, "detail": json_text.loads(detail)})
     try:
         world.queue.send_event(lane_of(tenant, application, None), tenant, event)
+    except NotFound as gone:
+        return gone.reason
     except Unavailable as away:
-        return str(away)
+        if once:
+            return away.reason
+        raise
     return None
 
 

@@ -91,16 +91,18 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
     absence.seen(world, pointer.tenant, wanted.name, wanted.version)
     message = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
     leased = replace(world, settings=replace(world.settings, lease_s=float(wanted.lease_s)))
-    said = execute.take(leased, wanted.lane, wanted.owner, message, pointer, context, _held)
-    mine = said.attempted
-    if mine is None or said.acknowledged:
+    tasks: list[Task] = []
+
+    def held(world: World, lane: Lane, mine: Run, context: RunContext) -> verdict.Verdict:  # noqa: ARG001 - as an executor's
+        with execute.unclaimed_if_unavailable(world, mine, context):
+            tasks.append(_task(world, mine, context))
+        return verdict.Verdict(acknowledged=False, attempted=mine)
+
+    said = execute.take(leased, wanted.lane, wanted.owner, message, pointer, context, held)
+    if not tasks:
         return said
     verdict.measure(world, [said])
-    return _task(world, mine, context)
-
-
-def _held(world: World, lane: Lane, mine: Run, context: RunContext) -> verdict.Verdict:  # noqa: ARG001 - as an executor's
-    return verdict.Verdict(acknowledged=False, attempted=mine)
+    return tasks[0]
 
 
 def _is_ours(world: World, pointer: Pointer, run: Run | None, now: datetime) -> bool:

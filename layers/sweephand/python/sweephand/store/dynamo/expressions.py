@@ -7,7 +7,7 @@ from typing import Any
 
 from pynamodb.attributes import Attribute
 from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction, Update
+from pynamodb.expressions.update import Action, AddAction, DeleteAction, RemoveAction, SetAction, Update
 from pynamodb.expressions.util import get_value_placeholder
 from pynamodb.models import Model
 
@@ -66,6 +66,11 @@ def _placeholder(name: str, placeholders: dict[str, str]) -> str:
 def add(attribute: Attribute[Any], amount: int) -> AddAction:
     """Adds to a number, from 0 if absent. Use it only in a transaction whose condition makes it happen once."""
     return attribute.add(amount)
+
+
+def withdraw(attribute: Attribute[Any], values: set[str]) -> DeleteAction:
+    """Removes values from a set of strings, as far as it has them."""
+    return attribute.delete(values)
 
 
 def in_request(condition: Condition | None, actions: Sequence[Action]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sweephand.errors import Unavailable
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import add, assign, every, removal
+from sweephand.store.dynamo.expressions import add, assign, every, removal, withdraw
 from sweephand.store.dynamo.table import AttemptItem, RunItem, StatsItem
 from sweephand.store.runs.run_rows import (
     NEEDS_ATTENTION,
@@ -146,6 +146,26 @@ def take_over(table: Table, run: Run, lease: Lease) -> Written | Refused:
     """Takes over the attempt of an executor whose lease has expired. The row notes when that executor's call began."""
     lost = RunItem.lost_calls.add({lost_text(LostCall.of(run))})
     return table.update(*key_of(run), [*_held_by(lease), lost], lease_as_read(run))
+
+
+def unclaim(table: Table, run: Run, before: Run | None) -> Written | Refused:
+    """Takes back the claim of an attempt that has not begun, unless another executor has taken it over.
+
+    run: the row as the claim left it. before: the row as it was before that; None if the claim created it.
+    """
+    assert run.lease_owner is not None
+    mine = own_lease(run.lease_owner)
+    if before is None:
+        return table.delete(*key_of(run), mine)
+    names = (
+        "state reason not_before owner lease_until started_at first_started_at attempt_planned_at attempt_enqueued_at"
+    )
+    actions = changes_of(before, names)
+    if before.state in NEEDS_ATTENTION:
+        actions += attention(before)
+    if before.state is State.TRIGGERED:
+        actions.append(withdraw(RunItem.lost_calls, {lost_text(LostCall.of(before))}))
+    return table.update(*key_of(run), actions, mine)
 
 
 def extend(table: Table, place: tuple[str, str, str], owner: str, until: datetime) -> Written | Refused:

@@ -36,3 +36,9 @@ def count_descendant(table: Table, tenant: str, root: str, most: int, now: datet
     room: Condition = FamilyItem.descendants.does_not_exist() | (FamilyItem.descendants < most)
     done = table.update(keys.runs(tenant, owner), keys.family(uuid), steps, room)
     return not isinstance(done, Refused)
+
+
+def uncount_descendant(table: Table, tenant: str, root: str) -> None:
+    """Takes back a run that was counted but has not begun."""
+    owner, uuid = root.split("_")
+    table.update(keys.runs(tenant, owner), keys.family(uuid), [add(FamilyItem.descendants, -1)])
