@@ -107,6 +107,12 @@ def refused_by_bus(passing: Passing, _act: Callable[[], Any]) -> Any:
     return {"FailedEntryCount": len(entries), "Entries": entries}
 
 
+def malformed(passing: Passing, _act: Callable[[], Any]) -> Any:
+    """Makes the bus answer and refuse the entries for good."""
+    entries = [{"ErrorCode": "MalformedDetail", "ErrorMessage": "no"} for _ in passing.request["Entries"]]
+    return {"FailedEntryCount": len(entries), "Entries": entries}
+
+
 def first_entry_fails(passing: Passing, act: Callable[[], Any]) -> Any:
     """Makes the bus take all entries but the first."""
     first, *others = passing.request["Entries"]

@@ -396,6 +396,7 @@ def test_an_event_goes_to_the_bus_and_to_its_applications_queue(api):
 
 
 def test_an_event_that_the_queue_refuses_is_sent_again_under_its_id(api):
+    """The attempt is not used up, because the service's own queue is no target."""
     url = register(api, "listener")
     api.stage.act_for_real()
     job = create(api, EVENT)
@@ -405,14 +406,42 @@ def test_an_event_that_the_queue_refuses_is_sent_again_under_its_id(api):
     )
     due(api)
     api.stage.taps.fault = as_dynamodb
-    failed = runs(api, job)[0]
-    api.stage.run(15)
+    assert runs(api, job) == []
+    api.stage.run(60)
 
-    assert (failed["state"], failed["attempt"]) == ("RETRY_WAIT", 2)
-    assert "the queue of the application did not take it" in failed["message"]
+    (run,) = runs(api, job)
+    assert (run["state"], run["attempt"]) == ("SUCCESS", 1)
     ids = [json.loads(body)["detail"]["id"] for body in api.stage.sqs.bodies(url)]
-    assert ids == [failed["id"]]
+    assert ids == [run["id"]]
     assert [json.loads(entry["Detail"])["id"] for entry in api.stage.bus.of_jobs] == ids * 2
+
+
+def test_an_event_that_must_not_come_twice_fails_if_the_queue_refuses_it(api):
+    register(api, "listener")
+    api.stage.act_for_real()
+    job = create(api, EVENT, policies={"delivery": "at_most_once"})
+
+    api.stage.taps.fault = lambda passing, act: (refused if passing.name == "sqs.SendMessage" else as_dynamodb)(
+        passing, act
+    )
+    due(api)
+
+    (run,) = runs(api, job)
+    assert (run["state"], run["attempt"]) == ("RETRY_WAIT", 2)
+    assert "the queue of the application did not take it" in run["message"]
+
+
+def test_an_event_for_a_queue_that_was_deleted_is_a_failed_attempt(api):
+    url = register(api, "listener")
+    api.stage.act_for_real()
+    job = create(api, EVENT)
+    del api.stage.sqs._queues[url]
+
+    due(api)
+
+    (run,) = runs(api, job)
+    assert (run["state"], run["attempt"]) == ("RETRY_WAIT", 2)
+    assert "the application has no queue any more" in run["message"]
 
 
 def test_a_worker_back_after_hours_gets_the_last_occurrence_and_the_others_end(api, hand):

@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
 from sweephand import actions
 from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.http import Http
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Unavailable
 from sweephand.security.guard import AwsSettings, Outbound
 from sweephand.security.target_roles import RoleNotAssumedError
 from tests.support.acting import GUARD, KEY, ROLE, SETTINGS, Roles
@@ -188,6 +188,11 @@ def test_a_role_that_cannot_be_assumed_fails_the_attempt_and_nothing_is_sent() -
 
     assert (outcome.verdict, request) == (Verdict.FAILED, b"")
     assert (outcome.message or "").startswith("the role could not be assumed: ")
+
+
+def test_sts_that_does_not_answer_is_an_outage_of_the_service() -> None:
+    with pytest.raises(Unavailable, match="STS does not answer"):
+        called(roles=Roles({"sts": RoleNotAssumedError(ReadTimeoutError(endpoint_url="u"))}))
 
 
 def test_a_role_forbidden_by_the_parameters_later_signs_nothing() -> None:

@@ -18,7 +18,7 @@ from sweephand import actions
 from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.settlement import failure_state
-from sweephand.errors import InvalidRequest
+from sweephand.errors import InvalidRequest, Unavailable
 from sweephand.security.guard import GuardSettings
 from sweephand.security.target_roles import RoleNotAssumedError
 from sweephand.sources import SystemClock
@@ -460,6 +460,17 @@ def test_a_role_that_does_not_trust_the_stack_fails_the_run_and_says_so(fields: 
 
     assert (outcome.reason, outcome.http_status, outcome.retryable) == (Reason.HTTP_STATUS, 403, False)
     assert outcome.message == "the role could not be assumed: AccessDenied: because"
+
+
+@of_each
+@pytest.mark.parametrize(
+    "error", [refused("ServiceUnavailable", 503), exceptions.EndpointConnectionError(endpoint_url="u")]
+)
+def test_sts_that_does_not_answer_is_an_outage_of_the_service(fields: dict[str, Any], error: Any) -> None:
+    service = {"states": "stepfunctions"}.get(fields["type"], fields["type"])
+
+    with pytest.raises(Unavailable, match="STS does not answer"):
+        performed(fields, roles=Roles({service: RoleNotAssumedError(error)}))
 
 
 @pytest.mark.usefixtures("aws")

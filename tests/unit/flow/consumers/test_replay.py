@@ -20,7 +20,7 @@ from sweephand.flow.runs import replay
 from sweephand.security import guard
 from sweephand.store.consumers import consumers as store
 from tests.support import aws
-from tests.support.bus import refused_by_bus
+from tests.support.bus import malformed
 from tests.support.stage import TENANT, Stage
 from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, exact
 
@@ -224,7 +224,7 @@ def _refuse_first() -> Any:
     def fault(passing: Any, act: Any) -> Any:
         if passing.service == "events" and left[0]:
             left[0] -= 1
-            return refused_by_bus(passing, act)
+            return malformed(passing, act)
         return act()
 
     return fault

@@ -19,7 +19,7 @@ from sweephand.flow.jobs import creation
 from sweephand.flow.manual import manual
 from sweephand.security.guard import GuardSettings
 from tests.support import taps
-from tests.support.bus import refused_by_bus
+from tests.support.bus import malformed, refused_by_bus
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Act, Crash, Passing
 from tests.unit.actions.aws.test_aws import refusal
@@ -260,11 +260,6 @@ def test_the_attempts_of_a_run_are_spans_of_one_trace(there: Stage) -> None:
 def denied(passing: Passing, _act: Act) -> Any:
     """Makes the bus refuse the request for good."""
     raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, passing.operation)
-
-
-def malformed(_passing: Passing, _act: Act) -> Any:
-    """Makes the bus answer and refuse the entry for good."""
-    return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "MalformedDetail", "ErrorMessage": "no"}]}
 
 
 def test_an_event_that_the_bus_rejects_is_a_failed_attempt_and_is_retried(there: Stage) -> None:
