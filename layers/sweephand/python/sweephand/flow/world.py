@@ -37,9 +37,8 @@ class FlowMemory:
     lock: guards all of it. runs: runs begun in this minute, by tenant. groups: threads that ask a turnstile at the same
     time. moving: the lock of the thread that may move the turnstile. placeless: keys that did not limit parallel calls
     when they were last read. circuits: by key and target, with the time of reading (monotonic seconds). consumers: by
-    tenant and name, likewise. unwatched: when an application was last found not to be watched, by tenant, name and
-    version. loads: what flow.jobs.load_ahead last computed, by tenant. requests: meters of tenants' requests, by who
-    sends them.
+    tenant and name, likewise. loads: what flow.jobs.load_ahead last computed, by tenant. requests: meters of tenants'
+    requests, by who sends them.
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -48,7 +47,6 @@ class FlowMemory:
     placeless: set[tuple[str, str]] = field(default_factory=set)
     circuits: dict[tuple[str, str, str], tuple[float, Circuit]] = field(default_factory=dict)
     consumers: dict[tuple[str, str], tuple[float, Consumer]] = field(default_factory=dict)
-    unwatched: dict[tuple[str, str, str | None], float] = field(default_factory=dict)
     loads: dict[str, Kept] = field(default_factory=dict)
     runs: Counters | None = None
     requests: dict[str, RateMeter] = field(default_factory=dict)

@@ -88,7 +88,8 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
         raise InvalidRequest("message", "is not a message of this service: send the body exactly as received")
     if _holds(context.run, wanted.owner) and context.run is not None and (context.run.lease_until or now) > now:
         return _task(world, context.run, context)
-    absence.seen(world, pointer.tenant, wanted.name, wanted.version)
+    if context.run is not None:  # its message waited, so the application may be watched
+        absence.seen(world, pointer.tenant, wanted.name, wanted.version)
     message = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
     leased = replace(world, settings=replace(world.settings, lease_s=float(wanted.lease_s)))
     tasks: list[Task] = []

@@ -21,10 +21,6 @@ from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo.conditional import Written
 from sweephand.store.tenants import applications as store
 
-KEPT_S = 10.0
-"""How old the knowledge of a process may be that an application is not watched."""
-MOST_KNOWN = 1_000
-
 
 class Back(StrEnum):
     """The reason why an application is no longer away."""
@@ -51,33 +47,14 @@ def begin(world: World, tenant: str, params: Mapping[str, Any], since: datetime)
 
 
 def seen(world: World, tenant: str, name: str, version: str | None) -> None:
-    """Notes that a worker of the application came, if it is watched; the next check publishes it. Best effort.
-
-    A process asks the table at most every ten seconds.
-    """
+    """Notes that a worker of the application came, if it is watched; the next check publishes it. Best effort."""
     with tolerated(world, "that a worker came is noted with its next claim"):
-        if not _is_watched(world, tenant, name, version):
+        found = store.read(world.table, tenant, name, version, consistent=False)
+        if found is None or found.unclaimed_since is None or found.seen_at is not None:
             return
         now = world.clock.now()
         if isinstance(store.see(world.table, tenant, name, version, now), Written):
             _send_check(world, tenant, name, version, now)
-
-
-def _is_watched(world: World, tenant: str, name: str, version: str | None) -> bool:
-    memory, place = world.memory, (tenant, name, version)
-    with memory.lock:
-        known_at = memory.unwatched.get(place)
-    now_s = world.clock.monotonic()
-    if known_at is not None and now_s - known_at < KEPT_S:
-        return False
-    found = store.read(world.table, tenant, name, version, consistent=False)
-    if found is not None and found.unclaimed_since is not None:
-        return found.seen_at is None
-    with memory.lock:
-        if len(memory.unwatched) >= MOST_KNOWN:
-            memory.unwatched.clear()
-        memory.unwatched[place] = now_s
-    return False
 
 
 def _send_check(world: World, tenant: str, name: str, version: str | None, at: datetime) -> None:
