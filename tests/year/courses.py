@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -57,6 +57,8 @@ class Switch:
         return bool(self.stretches) and self.stretches[-1].end is None
 
     def off(self, span: Span, until: datetime | None = None) -> None:
+        """Begins a stretch, which replaces one that lasts: a pause may be replaced by a shorter one."""
+        self.on(span)
         self.stretches.append(Stretch(span, None if until is None else Span(until, until)))
 
     def on(self, span: Span) -> None:
@@ -148,7 +150,9 @@ class Course:
 
 @dataclass
 class Job:
-    """busy: a request about it has no answer yet."""
+    """foreign: its people use another facade, which could not show whatever the native API can do. of_worker:
+    whether a worker carries it out.
+    """
 
     id: str
     collection: str
@@ -156,12 +160,6 @@ class Job:
     switch: Switch
     pause: Switch
     courses: list[Course] = field(default_factory=list)
-    busy: bool = False
+    foreign: bool = False
+    of_worker: bool = False
     gone: Span | None = None
-
-    @property
-    def live(self) -> bool:
-        return self.gone is None and not self.busy
-
-
-Draw = Callable[[], Any]

@@ -13,6 +13,7 @@ from typing import Any
 
 from sweephand import ids
 from sweephand.flow.audit import audit
+from tests.year import foreign, questions, workers
 from tests.year.courses import Course, Job
 from tests.year.faults import PLAIN
 from tests.year.rules import Rule, shown
@@ -83,9 +84,14 @@ class Life:
         faults.kinds, faults.rate, faults.between = self.luck.kinds, self.luck.rate, self._meddle
         self.service.copies = self.luck.copies
         end = self.began + self.length
-        self.tenant.settle(jobs=self.chance.randint(5, 9))
+        if self.chance.random() < 0.3:
+            workers.start(self.tenant)
+        self.tenant.settle(jobs=self.chance.randint(4, 8))
+        if self.chance.random() < 0.5:
+            self.at(self.began + self.chance.random() * 0.2 * self.length, lambda: foreign.arrive(self.tenant))
         for _ in range(self.chance.randint(20, 60)):
             self.at(self.now + self.chance.uniform(0.02, 0.98) * self.length, self._somebody_acts)
+            self.at(self.now + self.chance.uniform(0.02, 0.98) * self.length, lambda: questions.some(self.tenant, 1))
         for _ in range(self.luck.outages):
             self.at(self.now + self.chance.uniform(0, 0.95) * self.length, self._outage)
         for _ in range(self.luck.deaths):
@@ -96,9 +102,11 @@ class Life:
         self._end()
 
     def _outage(self) -> None:
-        functions = self.chance.choice([[each] for each in FUNCTIONS] + [["sweeper", "executor"], list(FUNCTIONS)])
+        functions = self.chance.choice(
+            [[each] for each in (*FUNCTIONS, "worker")] + [["sweeper", "executor"], list(FUNCTIONS)]
+        )
         most_s = min(6 * DAY, self.length / 10).total_seconds()
-        seconds = 40 * (most_s / 40) ** self.chance.random()
+        seconds = round(40 * (most_s / 40) ** self.chance.random())
         for function in functions:
             until = self.now + timedelta(seconds=seconds)
             self.service.out[function] = max(until, self.service.out.get(function, until))
@@ -149,6 +157,7 @@ class Life:
         while True:
             if not self.service.is_out("executor"):
                 self.service.deliver()
+            self.service.work()
             upcoming = self.service.next_event()
             planned = self._events[0][0] if self._events else end
             moment = planned if upcoming is None else min(planned, upcoming)
@@ -177,11 +186,14 @@ class Life:
         self.service.out.clear()
         self._meanwhile.clear()
         self._go(self.now + 3 * HOUR)
-        for step in (self._enable, self._switch_on, self._finish):
+        for step in (self._enable, self._switch_on, self._ask, self._finish):
             step()
             self._go(self.now + HOUR)
         self.ended = self.now
         self._go(self.now + QUIET)
+
+    def _ask(self) -> None:
+        questions.some(self.tenant, 30)
 
     def _enable(self) -> None:
         tenant = self.tenant
@@ -193,7 +205,7 @@ class Life:
 
     def _switch_on(self) -> None:
         for job in self.tenant.jobs:
-            if job.gone is None:
+            if job.gone is None and not job.foreign:
                 path = f"/v1/jobs/{job.id}"
                 self.tenant.switch(path, "resume", job.pause, job.id, off=False)
                 self.tenant.switch(path, "activate", job.switch, job.id, off=False)
@@ -206,7 +218,7 @@ class Life:
         for job in self.tenant.jobs:
             if job.gone is not None:
                 continue
-            if self.chance.random() < 0.4 or not all(_may_end(course) for course in job.courses):
+            if self.chance.random() < 0.4 or not all(_may_end(job, course) for course in job.courses):
                 self.tenant.delete(job)
             else:
                 for course in job.courses:
@@ -224,8 +236,8 @@ class Life:
         self.tenant.replan(job, course, ends, plan.closed)
 
 
-def _may_end(course: Course) -> bool:
-    return course.rule.exact and "at" not in course.rule.body
+def _may_end(job: Job, course: Course) -> bool:
+    return not job.foreign and course.rule.exact and "at" not in course.rule.body
 
 
 @contextmanager

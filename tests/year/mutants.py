@@ -62,6 +62,6 @@ MUTANTS: Mapping[str, Mutant] = {
     "runs do not exclude each other": Mutant(_without_overlap),
     "lateness is ignored": Mutant(_nothing("_too_late"), OFTEN_OUT),
     "leases are ignored": Mutant(_without_lease, Luck(copies=0.1)),
-    "unsent messages are advanced": Mutant(_advances_unsent, Luck(kinds=("failed-entries",), rate=0.05)),
+    "unsent messages are advanced": Mutant(_advances_unsent, Luck(kinds=("failed-entries",), rate=0.5)),
     "times that were off are forgotten": Mutant(_nothing("_was_off"), OFTEN_OUT),
 }

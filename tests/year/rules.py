@@ -68,7 +68,7 @@ def _on_days(zone: str, at: time, wanted: Callable[[date], bool]) -> Instants:
     return instants
 
 
-def _in_steps(step_s: int, anchor: datetime) -> Instants:
+def in_steps(step_s: int, anchor: datetime) -> Instants:
     def instants(after: datetime, until: datetime) -> Iterator[datetime]:
         step = timedelta(seconds=step_s)
         instant = anchor + max(0, -((anchor - after) // step)) * step
@@ -105,13 +105,13 @@ def _step_s(chance: Random, length: timedelta) -> int:
 
 def _steps(chance: Random, _now: datetime, length: timedelta) -> Rule:
     step_s = _step_s(chance, length)
-    return Rule({"every": f"PT{step_s}S", "align": "epoch"}, _in_steps(step_s, EPOCH))
+    return Rule({"every": f"PT{step_s}S", "align": "epoch"}, in_steps(step_s, EPOCH))
 
 
 def _steps_from(chance: Random, now: datetime, length: timedelta) -> Rule:
     step_s = _step_s(chance, length) + chance.choice([0, 0, 7])
     start = now + timedelta(seconds=chance.randrange(-600, 600))
-    return Rule({"every": f"PT{step_s}S", "startTime": shown(start)}, _in_steps(step_s, start))
+    return Rule({"every": f"PT{step_s}S", "startTime": shown(start)}, in_steps(step_s, start))
 
 
 def _minutes(chance: Random, _now: datetime, length: timedelta) -> Rule:
@@ -119,7 +119,7 @@ def _minutes(chance: Random, _now: datetime, length: timedelta) -> Rule:
         return _steps(chance, _now, length)
     every = max(1, min(30, _step_s(chance, length) // 60))
     every = next(each for each in (1, 2, 5, 10, 15, 30) if each >= every)
-    return Rule({"cron": f"*/{every} * * * *"}, _in_steps(60 * every, EPOCH))
+    return Rule({"cron": f"*/{every} * * * *"}, in_steps(60 * every, EPOCH))
 
 
 def _one_time(chance: Random, now: datetime, length: timedelta) -> Rule:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -27,6 +27,7 @@ from sweephand.store.tenants.collection_cache import CollectionTerms
 from tests.contract.calls import Facade, Reply, basic, event
 from tests.faults.memory import Dynamo, Memory, _hash, in_memory
 from tests.faults.play import in_one_thread
+from tests.faults.workers import Hand
 from tests.support import aws
 from tests.support.acting import GUARD
 from tests.support.queues import Message
@@ -41,6 +42,7 @@ MOST_AHEAD_S = 2.0
 ONE_SHARD = ("next-run", _hash({"N": "0"}))
 """The partition of the index that has all waiting rows here."""
 FACADES: Mapping[str, Callable[..., Facade]] = {"native": NativeApi, "sap": SapApi, "azure": AzureApi}
+MOST_TRIES, REST = 40, timedelta(seconds=10)
 FUNCTIONS = ("sweeper", "executor", "api", "auditor")
 """The functions that an outage can take away. All queues have the same executor here."""
 
@@ -75,6 +77,7 @@ class Service:
     ahead_s: Mapping[str, float] = field(default_factory=dict)
     out: dict[str, datetime] = field(default_factory=dict)
     authorization: Mapping[str, str] = field(default_factory=dict)
+    worker: Hand | None = None
     next_tick: datetime = field(init=False)
     _worlds: dict[str, World] = field(default_factory=dict)
     _requests: int = 0
@@ -138,16 +141,24 @@ class Service:
 
     def deliver(self) -> None:
         """Delivers all that is visible, a batch at a time. A function that died had one."""
-        while self._visible():
+        while self._waits(aws.URLS.values()):
             for lane in Lane:
                 self._copy_some(aws.URLS[lane])
                 self._in("executor", lambda _world, lane=lane: self.scene.deliver(lane))
 
+    def work(self) -> None:
+        """Lets the worker take what is visible. One that the service does not answer rests for a while."""
+        for _ in range(MOST_TRIES):
+            if self.worker is None or self.is_out("worker") or self.is_out("api") or not self._waits([self.worker.url]):
+                return
+            self._in("worker", lambda _world, worker=self.worker: worker.work())
+        self.out["worker"] = self.now + REST
+
     def deliver_dead(self) -> None:
         self._in("executor", lambda _world: self.scene.deliver_dead())
 
-    def _visible(self) -> bool:
-        upcoming = self.scene.sqs.next_visible_at(aws.URLS.values())
+    def _waits(self, urls: Iterable[str]) -> bool:
+        upcoming = self.scene.sqs.next_visible_at(urls)
         return upcoming is not None and upcoming <= self.now
 
     def _copy_some(self, url: str) -> None:
@@ -178,6 +189,10 @@ class Service:
             candidates.append(self.scene.sqs.next_visible_at(aws.URLS.values()))
         if not self.is_out("sweeper"):
             candidates.append(self._useful_tick())
+        if self.worker is not None:
+            candidates.append(
+                self.out["worker"] if self.is_out("worker") else self.scene.sqs.next_visible_at([self.worker.url])
+            )
         return min((each for each in candidates if each is not None), default=None)
 
     def _useful_tick(self) -> datetime | None:

@@ -37,6 +37,7 @@ MISFIRES: tuple[dict[str, Any], ...] = (
 )
 OVERLAPS = ("allow", "allow", "skip", "queue_one", "replace")
 WAITS_S = 900
+FLOW_KEY = "shared"
 At = Callable[[datetime, Callable[[], None]], None]
 
 
@@ -125,6 +126,8 @@ class Tenant:
         for name in ("holidays", "nights"):
             self.calendars[name] = self._drawn(name)
             self.ask("POST", "/v1/calendars", {"name": name, **_body(self.calendars[name])}, expects=(409,))
+        limits = {"parallelism": 2, "rate": {"limit": 30, "periodSeconds": 60}}
+        self.ask("POST", "/v1/flow-keys", {"name": FLOW_KEY, **limits}, expects=(409,))
         for _ in range(jobs):
             self.at(self.now + self.chance.uniform(0, 0.3) * self.length, self.create)
 
@@ -199,13 +202,14 @@ class Tenant:
                 "delivery": self.chance.choice(["at_least_once", "at_least_once", "at_most_once"]),
                 "onNothingLeft": "complete",
                 "onUnreachable": "continue",
+                **({"flowKey": FLOW_KEY} if self.chance.random() < 0.2 else {}),
             },
         }
 
     # The targets
 
     def answer(self, call: Call) -> Outcome:
-        url = self.service.scene.endpoint.received[-1].params["url"]
+        url = self.service.scene.endpoint.received[-1].params.get("url", "")
         self.service.meet_twice()
         if url.endswith("/waits") and self.chance.random() < 0.7:
             for _ in range(self.chance.choice([0, 1, 1, 1, 2])):
@@ -245,11 +249,13 @@ class Tenant:
             (self.cancel, 3),
             (self.rerun, 2),
             (self.change_calendar, 1),
+            (self.pause_key, 1),
             (self.read, 4),
         ]
 
     def _job_of(self, chosen: Callable[[Job], bool] = lambda _job: True) -> Job | None:
-        free = [job for job in self.jobs if job.gone is None and job.id not in self.busy and chosen(job)]
+        free = [each for each in self.jobs if each.gone is None and each.id not in self.busy and not each.foreign]
+        free = [job for job in free if chosen(job)]
         return self.chance.choice(free) if free else None
 
     def delete(self, job: Job | None = None) -> None:
@@ -364,6 +370,13 @@ class Tenant:
             self._numbers += 1
             headers = {"idempotency-key": f"rerun-{self._numbers}"}
             self.ask("POST", f"/v1/runs/{run}/rerun", {}, expects=(404, 409, 422), headers=headers)
+
+    def pause_key(self) -> None:
+        """Pauses the flow key for a while that no queue and no limit outlasts."""
+        path = f"/v1/flow-keys/{FLOW_KEY}"
+        self.ask("POST", f"{path}/pause", {"note": "the target is being repaired"}, expects=(409,))
+        later = self.now + min(timedelta(hours=6), self.chance.random() * 0.02 * self.length)
+        self.at(later, lambda: self.ask("POST", f"{path}/resume", expects=(409,)))
 
     def change_calendar(self) -> None:
         """Changes a calendar. Its schedules follow by a message, and until then no request concerns them."""

@@ -31,6 +31,7 @@ class Watch:
     exclusive: set[str] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
     expired: int = 0
+    _of_schedule: dict[str, set[Key]] = field(default_factory=lambda: defaultdict(set))
     _active: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def __post_init__(self) -> None:
@@ -39,6 +40,10 @@ class Watch:
 
     def runs(self) -> list[Run]:
         return [run_rows.run_of(RunItem.from_raw_data(dict(row))) for row in self.rows.values()]
+
+    def runs_of(self, schedule: str) -> list[Run]:
+        rows = [self.rows[key] for key in self._of_schedule[schedule]]
+        return [run_rows.run_of(RunItem.from_raw_data(dict(row))) for row in rows]
 
     def expire(self, now: datetime) -> None:
         """Removes the items whose time has passed, as DynamoDB does within two days."""
@@ -55,6 +60,7 @@ class Watch:
             if _is_run(key, item):
                 assert item is not None
                 self.rows[key] = item
+                self._of_schedule[item.get("schedule", NOBODY)["S"]].add(key)
                 self._follow(key, item)
         for schedule, runs in self._active.items():
             if len(runs) > 1:
@@ -85,4 +91,5 @@ def _is_run(key: Key, item: Item | None) -> bool:
     return item is not None and key[1].startswith("RUN#") and "state" in item and "kind" in item
 
 
+NOBODY: Any = {"S": ""}
 FAR: Any = {"N": "99999999999"}
