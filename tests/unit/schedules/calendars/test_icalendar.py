@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, icalendar
 from sweephand.schedules.calendars.icalendar_text import YEARS, recurrence
+from tests.support.work import few_calls
 
 TODAY = date(2026, 12, 1)
 
@@ -320,6 +321,22 @@ def test_many_exceptions_of_a_long_series_are_read_quickly() -> None:
     assert len(read(f"{rule}\nEXDATE;VALUE=DATE:{','.join(days)}")["ranges"]) == 300
     assert len(read(f"{rule}\nEXDATE:{','.join(f'{day}T090000' for day in days)}")["ranges"]) == 300
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize(
+    ("series", "reason"),
+    [
+        ("DTSTART;VALUE=DATE:20270101\nRRULE:FREQ=DAILY;COUNT=1999", "more than 7,500 occurrences"),
+        ("DTSTART:20270101T090000\nDURATION:PT1H\nRRULE:FREQ=DAILY;COUNT=999", "more than 7,500 occurrences"),
+        ("DTSTART;VALUE=DATE:20270101\nRDATE;VALUE=DATE:" + ",".join(["20270102"] * 2_000), "RDATE and EXDATE"),
+        ("DTSTART;VALUE=DATE:20270101\nEXDATE;VALUE=DATE:" + ",".join(["20270102"] * 2_000), "RDATE and EXDATE"),
+    ],
+)
+def test_the_same_occurrences_again_and_again_cost_little(series: str, reason: str) -> None:
+    copies = [f"UID:{n}\n{series}" for n in range(5 if len(series) > 1_000 else 50)]
+
+    with few_calls(400_000), pytest.raises(InvalidRequest, match=reason):
+        read(*copies)
 
 
 # Recurrences

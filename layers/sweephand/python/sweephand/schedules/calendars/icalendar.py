@@ -36,10 +36,14 @@ from sweephand.schedules.text import members
 
 LONGEST = 200_000
 MOST_EVENTS, MOST_RECURRING = 2_000, 50
+MOST_MOMENTS = 7_500
+"""The most occurrences of all events together, and the most values of RDATE and EXDATE."""
 _DAY = timedelta(days=1)
 _OF_SERIES = ("RRULE", "RDATE", "EXDATE")
 
 Members = dict[str, list[Any]]
+_Found = dict[str, dict[str, Any]]
+"""The members so far, each once, by their text."""
 Key = tuple[str, int]
 """An occurrence: the kind of its moment, and its second."""
 
@@ -65,17 +69,29 @@ def read(value: object, today: date) -> Members:
         raise InvalidRequest(FIELD, f"has more than {MOST_EVENTS:,} events" if given else "has no event")
     if sum("RRULE" in event.properties for event in given if not _is_cancelled(event)) > MOST_RECURRING:
         raise InvalidRequest(FIELD, f"has more than {MOST_RECURRING} events that recur")
+    if sum(_listed(event, "RDATE") + _listed(event, "EXDATE") for event in given) > MOST_MOMENTS:
+        raise InvalidRequest(FIELD, f"has more than {MOST_MOMENTS:,} values of RDATE and EXDATE")
     detached = _detached(given)
-    found: Members = {"dates": [], "ranges": [], "weekly": []}
+    found: _Found = {"dates": {}, "ranges": {}, "weekly": {}}
     occurring: dict[str, set[Key]] = {}
+    followed = 0
     for event in given:
         its = detached.get(_uid(event), {})
         if "RECURRENCE-ID" not in event.properties:
-            occurring.setdefault(_uid(event), set()).update(_add(found, event, its, today))
+            keys = _add(found, event, its, today)
+            occurring.setdefault(_uid(event), set()).update(keys)
+            followed += len(keys)
+            if followed > MOST_MOMENTS:
+                raise refused(event.line, f"with this event the file has more than {MOST_MOMENTS:,} occurrences")
         elif not _is_cancelled(event):
             _add_stretch(found, event, *_extent(event))
     _check_detached(detached, occurring)
-    return found
+    return {name: list(each.values()) for name, each in found.items()}
+
+
+def _listed(event: Event, name: str) -> int:
+    """Returns how many values a property has."""
+    return sum(value.count(",") + 1 for _, _, value in event.properties.get(name, ()))
 
 
 def _is_cancelled(event: Event) -> bool:
@@ -140,7 +156,7 @@ def _key(moment: Moment) -> Key:
 # Events
 
 
-def _add(found: Members, event: Event, detached: dict[Key, _Detached], today: date) -> set[Key]:
+def _add(found: _Found, event: Event, detached: dict[Key, _Detached], today: date) -> set[Key]:
     """Adds the occurrences of an event, except those that are left out or detached. Returns the keys of all."""
     if _is_cancelled(event):
         return set()
@@ -233,7 +249,7 @@ def _at(start: Moment, day: date) -> Moment:
     return Moment(datetime.combine(day, start.wall.time()), start.day_only, start.zone)
 
 
-def _add_stretch(found: Members, event: Event, start: Moment, length: timedelta) -> None:
+def _add_stretch(found: _Found, event: Event, start: Moment, length: timedelta) -> None:
     if not length:
         return  # a moment without an extent covers nothing
     if start.zone is not None:
@@ -251,13 +267,14 @@ def _add_stretch(found: Members, event: Event, start: Moment, length: timedelta)
         _keep(found, event, "ranges", {"from": f"{start.wall.isoformat()}{suffix}", "to": f"{end.isoformat()}{suffix}"})
 
 
-def _keep(found: Members, event: Event, name: str, member: object) -> None:
+def _keep(found: _Found, event: Event, name: str, member: object) -> None:
     there, most = found[name], calendar_content.MOST[name]
-    if member in there:
+    key = repr(member)
+    if key in there:
         return
     if len(there) == most:
         raise refused(event.line, f"with this event the file has more than {most:,} {name}")
-    there.append(member)
+    there[key] = member
 
 
 def _length(event: Event, start: Moment) -> timedelta:
@@ -291,7 +308,7 @@ def _check_endless(event: Event, detached: dict[Key, _Detached]) -> None:
         raise refused(line, f"needs COUNT or UNTIL, because of RECURRENCE-ID in line {other.line}")
 
 
-def _add_endless(found: Members, event: Event, start: Moment, length: timedelta, rule: Recurrence, today: date) -> None:
+def _add_endless(found: _Found, event: Event, start: Moment, length: timedelta, rule: Recurrence, today: date) -> None:
     """Adds a day of each year, or hours of each week."""
     line = event.properties["RRULE"][0][0]
     first = start.wall.date()
