@@ -88,8 +88,7 @@ class Service:
     called: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.lane = applications.register(self.stage.world, TENANT, "billing", None).lane
-        self.url = self.stage.world.queue.url(self.lane)
+        self.url = self.stage.world.queue.url(applications.register(self.stage.world, TENANT, "billing", None).lane)
         self.stage.world = replace(self.stage.world, perform=self.perform)
         self.secret = self.stage.action(authentication={"type": "bearer", "token": "t"})
         waits = {"on202": "wait", "callbackTimeoutSeconds": 86_400}
@@ -111,7 +110,7 @@ class Service:
     def work(self) -> None:
         """Takes what waits for the application. A message whose run cannot be claimed comes back after 30 s."""
         for message in self.stage.sqs.receive(self.url, 10, 30):
-            wanted = workers.Claim(decode(message.body), message.receipt, self.lane, sent_at=message.sent_at)
+            wanted = workers.Claim(decode(message.body), message.receipt, "billing", sent_at=message.sent_at)
             try:
                 claimed = workers.claim(self.stage.world, wanted)
                 if isinstance(claimed, workers.Task):
