@@ -76,7 +76,9 @@ class History:
     @property
     def late(self) -> bool:
         """Returns whether nothing has worked for a while."""
-        return any(act in self.steps[-1] for act in ("outage", "executors")) or bool(self._overdue())
+        pause = self.api.get(self.job).json["pause"] or {}
+        ended = (pause.get("until") or "9") < text(self.now)
+        return ended or any(act in self.steps[-1] for act in ("outage", "executors")) or bool(self._overdue())
 
     def _overdue(self) -> list[str]:
         shown = self.api.get("/v1/timeline").json["items"]

@@ -76,9 +76,10 @@ def reason_of_pending(job: Job, schedule: Schedule, instant: datetime, generatio
 
     It is skipped while the schedule is off, and if it fell due in a time when it was off.
     """
-    if schedule.state in OFF:
+    lasts = schedule.resumes_at is None or instant < schedule.resumes_at
+    if schedule.state in OFF and lasts:
         return OFF[schedule.state]
-    if schedule.held_from is not None and not waits_until_enabled(job, schedule):
+    if schedule.held_from is not None and lasts and not waits_until_enabled(job, schedule):
         return Reason.DISABLED
     return off_times.reason_at(schedule.off_times, instant, generation)
 

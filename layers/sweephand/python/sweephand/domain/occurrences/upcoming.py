@@ -41,6 +41,7 @@ def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> li
         return []
     own = _own(schedule, timing, max(after, generations.began(schedule)), limit)
     before = [Occurrence(each, None) for each in schedule.still_due if each > after]
+    own = [each for each in own if each.instant not in schedule.still_due]
     return sorted([*before, *own], key=lambda each: each.instant)[:limit] if before else own
 
 
@@ -58,6 +59,7 @@ def resumed(schedule: Schedule, timing: Timing) -> Schedule:
         generation=schedule.generation + 1,
         ended_at={**schedule.ended_at, schedule.generation: epoch_s(since)},
         next_run_at=upcoming,
+        still_due=tuple(each for each in schedule.still_due if each > since),
         held_from=schedule.held_from if schedule.state is ScheduleState.PAUSED else None,
         resumes_at=None,
     )

@@ -207,7 +207,8 @@ def _before_change(asked: _Asked) -> _Answered:
         then = explain_instant.explain(timing, asked.instant)
     except Undecided:
         then = explain_instant.too_hard(timing, Written(epoch_s(asked.instant), 0))
-    if not (then.occurs or plan.first == asked.instant):
+    by_rule = then.occurs and timing.actual_start_interval_s is None  # actual starts are known only from the ledger
+    if not (by_rule or plan.first == asked.instant):
         since = f"the current rule applies since {began}; the rule before was: {timing.summary}"
         reasons = (replace(each, calendar=None) for each in then.reasons)  # it may have had other calendars
         return _Answered(_no_occurrence(asked, Reason("CHANGED_SINCE", since), *reasons))

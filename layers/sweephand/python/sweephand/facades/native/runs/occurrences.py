@@ -99,8 +99,9 @@ def _of(ctx: Context, job: Job, schedule: Schedule, after: datetime, until: date
         _Planned(each.instant, schedule, None, each.moved_by, _skipped(job, schedule, each.instant))
         for each in upcoming.ahead(schedule, timing, max(after, _complete_from(ctx, schedule)), limit)
     )
+    due = (_Planned(at, schedule, None, None, _skipped(job, schedule, at)) for at in schedule.still_due if at > after)
     plans = _plans_before(ctx, schedule, after)
-    before = heapq.merge(*(_of_plan(job, schedule, plan, max(after, ctx.now - KEPT)) for plan in plans), key=_at)
+    before = heapq.merge(*(_of_plan(ctx, job, schedule, plan, max(after, ctx.now - KEPT)) for plan in plans), key=_at)
     off = (
         _Planned(at, schedule, None, _moved_by(timing, at, begun), skipped=each.reason)
         for each in switched_off.times_off(job, schedule)
@@ -109,7 +110,7 @@ def _of(ctx: Context, job: Job, schedule: Schedule, after: datetime, until: date
     left_out_until = until if schedule.newer_packed is None else min(until, ctx.now)
     gone = _left_out(schedule, timing, max(after, begun), left_out_until)
     seen = None
-    for each in heapq.merge(recorded, owed, before, off, gone, key=_at):
+    for each in heapq.merge(recorded, owed, due, before, off, gone, key=_at):
         if each.instant != seen:
             yield each
         seen = each.instant
@@ -131,12 +132,16 @@ def _plans_before(ctx: Context, schedule: Schedule, after: datetime) -> list[Gen
     return past.plans_since(ctx.world, schedule, after) if after < ctx.now else []
 
 
-def _of_plan(job: Job, schedule: Schedule, plan: Generation, after: datetime) -> Iterator[_Planned]:
-    """Yields the instants of an ended plan, but none that follow from actual starts: only the ledger knows these."""
+def _of_plan(ctx: Context, job: Job, schedule: Schedule, plan: Generation, after: datetime) -> Iterator[_Planned]:
+    """Yields the past instants of an ended plan, but none that follow from actual starts: only the ledger knows these.
+
+    The schedule's row names those that are still ahead.
+    """
     timing = plan.timing()
-    instants: Iterable[datetime] = [plan.first] if plan.first is not None and plan.first > after else []
-    if timing.actual_start_interval_s is None and plan.through is not None:
-        by_rule = switched_off.by_rule(timing, max(after, plan.began, plan.first or after), plan.through)
+    until = min(plan.through or ctx.now, ctx.now)
+    instants: Iterable[datetime] = [plan.first] if plan.first is not None and after < plan.first <= until else []
+    if timing.actual_start_interval_s is None:
+        by_rule = switched_off.by_rule(timing, max(after, plan.began, plan.first or after), until)
         instants = chain(instants, by_rule)
     for at in instants:
         yield _Planned(at, schedule, None, None, switched_off.reason_of_pending(job, schedule, at, plan.number))
