@@ -11,8 +11,6 @@ from itertools import count
 from random import Random  # noqa: TID251 - a life is played again by its seed
 from typing import Any
 
-from sweephand import ids
-from sweephand.flow.audit import audit
 from tests.year import foreign, questions, workers
 from tests.year.courses import Course, Job
 from tests.year.faults import PLAIN
@@ -114,15 +112,9 @@ class Life:
         self.at(self.now + timedelta(seconds=seconds), lambda: None)
 
     def _audit(self) -> None:
-        """Audits in each hour, unless it is no schedule's turn in it."""
-        if not self.service.is_out("auditor") and self._is_somebodys_turn():
+        if not self.service.is_out("auditor"):
             self.service.audit()
         self.at(self.now + HOUR, self._audit)
-
-    def _is_somebodys_turn(self) -> bool:
-        part = int(self.now.timestamp()) // 3_600 % audit.PARTS
-        live = (course.id for course in self.tenant.courses if course.gone is None)
-        return any(ids.shard_of(each, audit.PARTS) == part for each in live)
 
     def _expire(self) -> None:
         self.service.watch.expire(self.now - self.chance.random() * 2 * DAY)
@@ -194,6 +186,7 @@ class Life:
 
     def _ask(self) -> None:
         questions.some(self.tenant, 30)
+        questions.count(self.tenant)
 
     def _enable(self) -> None:
         tenant = self.tenant

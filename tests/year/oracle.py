@@ -103,9 +103,8 @@ class Oracle:
             yield f"undelivered: {brief(run)}"
         if run.id in self.first_calls and course.surely_off(run.planned_at):
             yield f"called though it was off: {brief(run)}"
-        deaths = any(kind.startswith("crash") for kind in self.life.service.faults.met)
-        if run.reason is Reason.EXECUTOR_LOST and not deaths:
-            yield f"lost without a death: {brief(run)}"
+        if run.reason is Reason.EXECUTOR_LOST and not self.life.service.faults.met:
+            yield f"lost without a fault: {brief(run)}"
         waits = course.policies["overlap"] != "allow" or "flowKey" in course.policies
         if not waits and run.id in self.first_calls:
             yield from self._late(course, run, self.first_calls[run.id].at)
@@ -180,9 +179,6 @@ class Oracle:
         said = (shown.planned, shown.ended, shown.open, shown.failed, shown.skipped)
         if said != counted:
             yield f"totals (planned, ended, open, failed, skipped) are {said}, its rows {counted}"
-        count = course.rule.count
-        if count is not None and len(course.plans) == 1 and shown.planned > count:
-            yield f"{shown.planned} planned of a count of {count}"
 
     # All calls and rows
 

@@ -6,7 +6,10 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.run import Kind, Run
+from sweephand.domain.schedule import StateReason
+from sweephand.store.jobs import jobs
 from tests.contract.calls import Reply
+from tests.support.stage import TENANT
 from tests.year.courses import CLOCKS, OLD_PLAN, Course, Span
 from tests.year.rules import shown
 from tests.year.tenant import Tenant
@@ -38,6 +41,21 @@ def some(tenant: Tenant, number: int) -> None:
         instants = course.allowed(since + near / 10) if tenant.chance.random() < 0.9 else set()
         close = sorted(each for each in instants if since < each)[:3]
         ask(tenant, course, tenant.chance.choice(close) if close else since.replace(microsecond=0))
+
+
+def count(tenant: Tenant) -> None:
+    """Notes schedules that have planned more than their count or their quota allows, or have ended with fewer."""
+    table = tenant.service.scene.world.table
+    for course in tenant.courses:
+        if course.gone is not None or len(course.plans) > 1 or course.rule.count is None:
+            continue
+        stored = jobs.read_schedule(table, TENANT, course.job_id, course.id)
+        if stored is None:
+            continue
+        used_up = stored.state_reason in {StateReason.COUNT_REACHED, StateReason.QUOTA_REACHED}
+        planned, limit = stored.planned_total, course.rule.count
+        if planned > limit or (used_up and planned != limit):
+            tenant.wrong.append(f"{planned} planned of {limit}: {course.id} {dict(course.rule.body)} {stored.state}")
 
 
 def _at_odds(tenant: Tenant, course: Course, instant: datetime, reply: Reply) -> list[str]:

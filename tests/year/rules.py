@@ -14,6 +14,7 @@ SECOND, MINUTE, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+MOST_COUNTED = 60
 RUNS_IN_ALL = 250
 """About how many occurrences a schedule has in a life, however long that is."""
 STEPS_S = (20, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200, 86_400, 172_800, 604_800)
@@ -130,7 +131,7 @@ def _one_time(chance: Random, now: datetime, length: timedelta) -> Rule:
 
 def _counted(chance: Random, now: datetime, length: timedelta) -> Rule:
     plain = _steps(chance, now, length)
-    count = chance.randint(1, 60)
+    count = chance.randint(1, MOST_COUNTED)
     return Rule({**plain.body, "count": count}, plain.instants, exact=False, count=count)
 
 

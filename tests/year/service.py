@@ -17,7 +17,6 @@ from sweephand.errors import SweephandError
 from sweephand.facades.azure.routes import AzureApi
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.routes import SapApi
-from sweephand.flow.audit import audit
 from sweephand.flow.tenants import access
 from sweephand.flow.world import FlowMemory, World
 from sweephand.security.caller import TENANT_SCOPES, Door
@@ -137,7 +136,7 @@ class Service:
         self.next_tick = max(self.next_tick + TICK, self.now)
 
     def audit(self) -> None:
-        self._in("auditor", audit.audit)
+        self._in("auditor", lambda _world: self.scene.audit(everything=False))
 
     def deliver(self) -> None:
         """Delivers all that is visible, a batch at a time. A function that died had one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random  # noqa: TID251 - a life is played again by its seed
 from typing import Any
@@ -38,6 +38,8 @@ MISFIRES: tuple[dict[str, Any], ...] = (
 OVERLAPS = ("allow", "allow", "skip", "queue_one", "replace")
 WAITS_S = 900
 FLOW_KEY = "shared"
+SMALL, QUOTA = "small", rules.MOST_COUNTED
+"""A collection whose schedules may run so often in all, which is as often as those with a count of their own."""
 At = Callable[[datetime, Callable[[], None]], None]
 
 
@@ -126,6 +128,8 @@ class Tenant:
         for name in ("holidays", "nights"):
             self.calendars[name] = self._drawn(name)
             self.ask("POST", "/v1/calendars", {"name": name, **_body(self.calendars[name])}, expects=(409,))
+        self.collections[SMALL] = Switch()
+        self.ask("POST", "/v1/collections", {"name": SMALL, "quota": {"maxRunsPerJob": QUOTA}}, expects=(409,))
         limits = {"parallelism": 2, "rate": {"limit": 30, "periodSeconds": 60}}
         self.ask("POST", "/v1/flow-keys", {"name": FLOW_KEY, **limits}, expects=(409,))
         for _ in range(jobs):
@@ -141,7 +145,7 @@ class Tenant:
     def create(self) -> None:
         self._numbers += 1
         number, collection = self._numbers, self.chance.choice(sorted(self.collections))
-        drawn = [self._schedule() for _ in range(self.chance.choice([1, 1, 2, 3]))]
+        drawn = [self._schedule(collection) for _ in range(self.chance.choice([1, 1, 2, 3]))]
         body = {**self._job(number), "collection": collection, "schedules": [body for _, _, body in drawn]}
 
         def then(reply: Reply, span: Span) -> None:
@@ -166,16 +170,18 @@ class Tenant:
         named = {self.service.dynamo.items[key]["name"]["S"]: key[1].partition("#")[2] for key in rows}
         return [named[each["name"]] for each in job.body["schedules"]]
 
-    def _schedule(self) -> tuple[Rule, Calendar | None, dict[str, Any]]:
-        rule, closed = self.draw_rule()
+    def _schedule(self, collection: str) -> tuple[Rule, Calendar | None, dict[str, Any]]:
+        rule, closed = self.draw_rule(collection)
         self._numbers += 1
         body: dict[str, Any] = {"name": f"s{self._numbers}", **rule.body}
         if closed is not None:
             body["calendars"] = [{"name": closed.name}]
         return rule, closed, body
 
-    def draw_rule(self) -> tuple[Rule, Calendar | None]:
+    def draw_rule(self, collection: str) -> tuple[Rule, Calendar | None]:
         rule = rules.drawn(self.chance, self.now, self.length)
+        if collection == SMALL:
+            return replace(rule, exact=False, count=rule.count or QUOTA), None
         free = [each for name, each in sorted(self.calendars.items()) if name not in self.busy]
         if not rule.exact or "at" in rule.body or not free or self.chance.random() < 0.7:
             return rule, None
@@ -325,7 +331,7 @@ class Tenant:
 
     def change_timing(self) -> None:
         if job := self._job_of(lambda job: bool(job.courses)):
-            self.replan(job, self.chance.choice(job.courses), *self.draw_rule())
+            self.replan(job, self.chance.choice(job.courses), *self.draw_rule(job.collection))
 
     def replan(self, job: Job, course: Course, rule: Rule, closed: Calendar | None) -> None:
         self.busy.add(job.id)
