@@ -36,8 +36,11 @@ TOKEN_ORIGIN = "".join(f" {each.scheme}://{each.netloc}" for each in [urlsplit(S
 FOR_EVERY_ANSWER = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        f"connect-src 'self'{TOKEN_ORIGIN}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"connect-src 'self'{TOKEN_ORIGIN}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
     ),
+    "strict-transport-security": "max-age=31536000",
+    "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",

@@ -105,15 +105,15 @@ export async function signInWith(clientId, secret) {
   signedIn(made);
 }
 
-/** @returns {Session} */
-export function sessionOf(told, clientId) {
+/** Returns the session of a token. clientId: of the credential, if the stack itself gave the token.
+ * @returns {Session} */
+export function sessionOf(told, clientId = null) {
   const claims = claimsOf(told.access_token);
-  const own = claims.aud === "sweephand";
   return {
     token: told.access_token,
     clientId: clientId ?? claims.email ?? claims.sub ?? "",
     tenant: claims.tenant ?? null,
-    scopes: own ? told.scope.split(" ") : null,
+    scopes: clientId === null ? null : told.scope.split(" "),
   };
 }
 

@@ -281,9 +281,13 @@ document.addEventListener("click", (event) => {
   if (goal.pathname !== location.pathname) scrollTo(0, 0);
 });
 
+/** Reads the tenant of the address, which means nothing to the session of a tenant. */
 function readTenant() {
-  actsFor.set(new URL(location.href).searchParams.get("as"));
+  const named = new URL(location.href).searchParams.get("as") ?? "";
+  const ofTenant = session.value !== null && session.value.tenant !== null;
+  actsFor.set(!ofTenant && /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(named) ? named : null);
 }
 address.watchers.add(readTenant);
+session.watchers.add(readTenant);
 readTenant();
 render(html`<${App} />`, document.getElementById("app"));

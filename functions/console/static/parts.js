@@ -431,6 +431,11 @@ export function Action({ children, act, kind = "", disabled, title }) {
     ${problem && html`<${ProblemNote} problem=${problem} />`}</span>`;
 }
 
+/** Returns a word that a POSIX shell takes as it is, whatever it contains. */
+export function shellWord(text) {
+  return `'${String(text).replaceAll("'", "'\\''")}'`;
+}
+
 /** Copies a text. Throws a Problem where the browser does not let a page do so. */
 export async function copy(text) {
   try {

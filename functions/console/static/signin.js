@@ -41,8 +41,8 @@ export async function atIssuer() {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
   sessionStorage.removeItem(KEPT);
   history.replaceState(null, "", "/console/sign-in");
-  if (told.has("error")) throw problem(told.get("error_description") ?? told.get("error"));
   if (!kept || told.get("state") !== kept.state) throw problem("This answer belongs to another sign-in. Begin again.");
+  if (told.has("error")) throw problem(told.get("error_description") ?? told.get("error"));
   const body = new URLSearchParams({ grant_type: "authorization_code", code: told.get("code"), redirect_uri: REDIRECT, client_id: issuer.client_id, code_verifier: kept.verifier });
   const answer = await fetch(issuer.token_url, { method: "POST", body, credentials: "omit" }).catch(() => null);
   const token = await answer?.json().catch(() => null);

@@ -48,6 +48,8 @@ class Api(Calls):
             public = ("openapi", '"kty"', "jwks_uri")
             assert reply.status == 304 or any(word in reply.text for word in public), "nothing else may be kept"
         assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["strict-transport-security"] == "max-age=31536000"
+        assert reply.headers["cross-origin-resource-policy"] == "same-origin"
         if event["requestContext"]["http"]["method"].upper() == "HEAD":
             assert reply.text == ""
         elif reply.headers["content-type"] == "application/problem+json":

@@ -21,7 +21,10 @@ DOCUMENT: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 JSON = {"application/json", "application/problem+json"}
 _HOME = "urn:openapi"
 _REGISTRY = Registry().with_resource(_HOME, Resource(DOCUMENT, DRAFT202012))
-_EVERYWHERE = {"content-type", "cache-control", "x-content-type-options"}
+_EVERYWHERE = {
+    *("content-type", "cache-control", "x-content-type-options"),
+    *("strict-transport-security", "cross-origin-resource-policy"),
+}
 """Headers that every answer has and the document need not name."""
 
 

@@ -3,9 +3,12 @@ from __future__ import annotations
 import pytest
 
 from sweephand.actions import KINDS
+from sweephand.domain.application import lane_of
 from sweephand.errors import InvalidRequest
 from sweephand.security.aws_targets import OWN_RESOURCES, check_role, check_target
 from sweephand.security.guard import AwsSettings, role_arns
+from sweephand.settings import Settings
+from sweephand.wiring import guard_settings
 from tests.template.cloudformation import raw_template
 
 ROLE = "arn:aws:iam::111122223333:role/path/jobs"
@@ -15,6 +18,7 @@ HERE = AwsSettings(
     region="eu-central-1",
     stack_name="sweephand",
     bus_name="sweephand",
+    application_queues="sweephand-1a2b-app-",
 )
 OF_SERVICE = {
     "sqs": ("orders", "orders.fifo", "a-b_c"),
@@ -113,11 +117,38 @@ def test_a_users_queue_can_begin_with_the_stacks_name() -> None:
     assert check_target(queue, "sqs", HERE)
 
 
-def test_every_queue_and_function_of_the_template_is_known_as_own() -> None:
-    named = {"AWS::SQS::Queue", "AWS::Serverless::Function", "AWS::SNS::Topic", "AWS::StepFunctions::StateMachine"}
-    resources = raw_template()["Resources"]
+def test_the_queues_of_the_stacks_applications_are_refused_as_targets() -> None:
+    def queue(name: str) -> str:
+        return arn("sqs", name, account=HERE.account, region=HERE.region)
 
-    assert {name for name, made in resources.items() if made["Type"] in named} == set(OWN_RESOURCES)
+    for own_queue in ("sweephand-1a2b-app-xyz", "sweephand-1a2b-app-"):
+        with pytest.raises(InvalidRequest, match="this service itself"):
+            check_target(queue(own_queue), "sqs", HERE)
+    for other in ("sweephand-9f9f-app-xyz", "sweephand-1a2b-apples", "my-sweephand-1a2b-app-xyz"):
+        assert check_target(queue(other), "sqs", HERE)
+
+
+def test_the_functions_know_how_the_queues_of_their_applications_begin() -> None:
+    settings = Settings("sweephand", "table", application_queues="sweephand-1a2b")
+
+    known = guard_settings(settings).aws.application_queues
+
+    assert lane_of("acme", "billing", None).startswith(known.removeprefix("sweephand-1a2b-"))
+    assert known == "sweephand-1a2b-app-"
+
+
+AIMED_AT = ("Queue", "Function", "Topic", "StateMachine", "EventBus", "Stream", "Cluster", "Api", "HttpApi")
+"""How the types of resources end that an action can name, or could name one day."""
+
+
+def test_everything_in_the_template_that_an_action_could_name_is_known_as_own() -> None:
+    """An event bus is known by its name; the API and its callers are told apart by their credentials."""
+    made = {name: str(each["Type"]) for name, each in raw_template()["Resources"].items()}
+    aimed_at = {name for name, kind in made.items() if kind.rpartition("::")[2] in AIMED_AT}
+
+    assert aimed_at - {"EventBus", "Api"} == set(OWN_RESOURCES)
+    for name in aimed_at & {"EventBus"}:
+        assert raw_template()["Resources"][name]["Properties"]["Name"] == {"Ref": "AWS::StackName"}
 
 
 def test_a_role_is_one_of_the_parameter_word_for_word() -> None:

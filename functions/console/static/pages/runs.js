@@ -2,7 +2,7 @@
 
 import { html, useState } from "../vendor.js";
 import { actsFor, may, now, request, useAnswer, useList, withQuery } from "../api.js";
-import { Action, Chips, Dialog, Empty, Facts, Field, Head, Loaded, More, News, ProblemNote, Source, State, Table, Text, When, at, clock, copy, go, length, stateGroup, stateWord, tell, useQuery } from "../parts.js";
+import { Action, Chips, Dialog, Empty, Facts, Field, Head, Loaded, More, News, ProblemNote, Source, State, Table, Text, When, at, clock, copy, go, length, shellWord, stateGroup, stateWord, tell, useQuery } from "../parts.js";
 import { REASONS, STATES } from "../words.js";
 
 const EVERY_S = 15;
@@ -105,7 +105,7 @@ function Verbs({ run, reload }) {
   return html`${ended && html`<${Action} key="rerun" kind="primary" act=${rerun}>Rerun<//><button type="button" aria-haspopup="dialog" onClick=${() => setOpen("edit")}>Edit and rerun</button>`}
     ${!ended && html`<${Action} key="cancel" kind="danger" act=${cancel}>Cancel run<//>`}
     ${awaits && html`<button type="button" aria-haspopup="dialog" onClick=${() => setOpen("report")}>Report result</button>`}
-    <${Action} key="copy" act=${() => copy(`curl -H "Authorization: Bearer $TOKEN" ${actsFor.value ? `-H "Sweephand-Tenant: ${actsFor.value}" ` : ""}${location.origin}${path}`).then(() => tell("Copied the command."))}>Copy as curl<//>
+    <${Action} key="copy" act=${() => copy(`curl -H "Authorization: Bearer $TOKEN" ${actsFor.value ? `-H ${shellWord(`Sweephand-Tenant: ${actsFor.value}`)} ` : ""}${shellWord(location.origin + path)}`).then(() => tell("Copied the command."))}>Copy as curl<//>
     ${open === "edit" && html`<${EditAndRerun} run=${run} path=${path} onClose=${() => setOpen("")} />`}
     ${open === "report" && html`<${Report} path=${path} reload=${reload} onClose=${() => setOpen("")} />`}`;
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.loaders import Loader
 
+from sweephand.domain.schedule import APPLICATION
 from sweephand.errors import Unauthenticated, Unavailable
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
@@ -131,6 +132,7 @@ def guard_settings(settings: Settings) -> guard.GuardSettings:
             region=settings.region or "",
             stack_name=settings.stack_name,
             bus_name=settings.event_bus_name,
+            application_queues=f"{settings.application_queues}-{APPLICATION}",
         ),
         tasks=tasks.settings(
             cluster=settings.task_cluster,

@@ -172,6 +172,8 @@ class Api(ABC):
             "x-request-id": request_id,
             "cache-control": "no-store",
             "x-content-type-options": "nosniff",
+            "strict-transport-security": "max-age=31536000",
+            "cross-origin-resource-policy": "same-origin",
             **{name.lower(): value for name, value in answer.headers.items()},
         }
         written = {"statusCode": answer.status, "headers": headers, "body": "", "isBase64Encoded": False}

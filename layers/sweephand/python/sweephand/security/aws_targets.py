@@ -85,5 +85,7 @@ def _is_own(arn: Arn, settings: AwsSettings) -> bool:
         return False
     if arn.service == "events":
         return arn.name == settings.bus_name
+    if settings.application_queues and arn.service == "sqs" and arn.name.startswith(settings.application_queues):
+        return True
     stack = re.escape(settings.stack_name[:_SHORTENED])
     return bool(re.fullmatch(rf"{stack}[A-Za-z0-9-]*-(?:{'|'.join(OWN_RESOURCES)})-[A-Za-z0-9]+", arn.name))

@@ -18,7 +18,7 @@ from sweephand.cli.commands.statuses import DONE, NOT_ASKED
 from sweephand.errors import SweephandError
 from sweephand.lazy import lazy
 from sweephand.sdk.errors import ApiError, ConfigError, TransportError
-from sweephand.sdk.transport import skew
+from sweephand.sdk.transport import config, skew
 from sweephand.sources import SystemClock
 
 with lazy():
@@ -130,10 +130,11 @@ def _findings(call: Call) -> Iterator[Finding]:
 def _connection(url: str) -> Finding:
     if url.startswith("https://"):
         return Finding("connection", OK, "TLS, and the certificate is valid")
-    here = any(f"//{name}" in url for name in ("127.0.0.1", "localhost", "[::1]"))
-    if here:
-        return Finding("connection", OK, "without TLS, to this machine")
-    return Finding("connection", WARN, "without TLS: others can read the secret", "use an address with https://")
+    try:
+        config.check_secure(url, {})
+    except ConfigError:
+        return Finding("connection", WARN, "without TLS: others can read the secret", "use an address with https://")
+    return Finding("connection", OK, "without TLS, to this machine")
 
 
 def _versions(theirs: str) -> Finding:

@@ -31,7 +31,7 @@ def _login(call: Call, client_id: str, secret_stdin: bool) -> int:
     path = stacks.profiles_path(os.environ)
     if not client_id or not secret:
         raise stacks.NoCredential(f"the {'secret' if client_id else 'client id'} is empty", "enter both")
-    access = config.access(url, client_id, secret, {})
+    access = config.access(url, client_id, secret, os.environ)
     with connect(access, call.tenant) as client:
         found = doctor.identity(client, stacks.Stack(access, "your input"))
     found["source"] = f"profile {name} of {path}"

@@ -80,7 +80,7 @@ def find(
 def _access(url: str | None, client_id: str, secret: str) -> Access:
     if not url:
         raise ConfigError(f"the address is missing: give --url, or set {config.URL} to the stack's output ApiUrl")
-    return config.access(url, client_id, secret, {})
+    return config.access(url, client_id, secret, os.environ)
 
 
 def read(path: Path) -> dict[str, dict[str, str]]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import click
 import httpx2
 
+from sweephand.sdk.transport.config import check_secure
 from sweephand.security.guard import GuardSettings
 from sweephand.sources import Clock
 
@@ -98,8 +99,13 @@ class Service:
 
     @classmethod
     def at(cls, access: Access, clock: Clock) -> Self:
+        """Makes a client. Raises ConfigError if a credential would be sent without TLS to another machine."""
         base_url = access.url.rstrip("/")
-        return cls(base_url, httpx2.Client(base_url=base_url, auth=access.auth, timeout=TIMEOUT_S), clock)
+        for address in filter(None, (base_url, access.token_url)):
+            check_secure(address, os.environ)
+        direct = {"http://": None}
+        client = httpx2.Client(base_url=base_url, auth=access.auth, timeout=TIMEOUT_S, mounts=direct)
+        return cls(base_url, client, clock)
 
     def call(
         self,

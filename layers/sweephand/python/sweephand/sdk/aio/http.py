@@ -25,11 +25,14 @@ class AsyncTransport(Protocol):
 
 
 class AsyncHttpTransport:
-    """HTTP by httpx2, with persistent connections. Redirects are not followed: they would forward the credential."""
+    """HTTP by httpx2, with persistent connections. Redirects are not followed: they would forward the credential.
+
+    Requests without TLS never go through a proxy of the environment, which could read the credential.
+    """
 
     def __init__(self) -> None:
         limits = httpx2.Limits(max_connections=CONNECTIONS)
-        self._client = httpx2.AsyncClient(limits=limits, follow_redirects=False)
+        self._client = httpx2.AsyncClient(limits=limits, follow_redirects=False, mounts={"http://": None})
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, timeout_s: float

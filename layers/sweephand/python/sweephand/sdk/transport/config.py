@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from sweephand.sdk.errors import ConfigError
 
 URL, CLIENT_ID, SECRET = "SWEEPHAND_URL", "SWEEPHAND_CLIENT_ID", "SWEEPHAND_SECRET"
+PLAIN_HTTP = "SWEEPHAND_PLAIN_HTTP"
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def access(url: str | None, client_id: str | None, secret: str | None, environme
         given = "client id" if client_id else "secret" if secret else None
         missing = f"{where} must be given together: only the {given} is set" if given else "the credential is missing"
         raise ConfigError(f"{missing}; give client_id= and secret=, or set {CLIENT_ID} and {SECRET}")
-    return Access(_address(url or environment.get(URL)), client_id, secret)
+    return Access(_address(url or environment.get(URL), environment), client_id, secret)
 
 
 def of_local_stack(path: str | Path, tenant: str | None) -> Access:
@@ -48,7 +50,7 @@ def of_local_stack(path: str | Path, tenant: str | None) -> Access:
         stack = json.loads(Path(path).read_text(encoding="utf-8"))
         tenants = {each["tenant"]: each for each in stack["tenants"]}
         chosen = tenants[tenant or next(iter(tenants))]
-        return Access(_address(stack["baseUrl"]), chosen["clientId"], chosen["secret"])
+        return Access(_address(stack["baseUrl"], {}), chosen["clientId"], chosen["secret"])
     except OSError as error:
         raise ConfigError(f"there is no running local stack: {path} cannot be read ({error.strerror})") from error
     except (ValueError, LookupError, TypeError, StopIteration) as error:
@@ -56,7 +58,27 @@ def of_local_stack(path: str | Path, tenant: str | None) -> Access:
         raise ConfigError(f"{path} does not name {wanted} with an address, a client id and a secret") from error
 
 
-def _address(given: str | None) -> str:
+def check_secure(address: str, environment: Mapping[str, str]) -> None:
+    """Raises ConfigError for plain http to another machine, where everybody on the way could read the credential."""
+    parts = urlsplit(address)
+    if parts.scheme == "https" or _is_loopback(parts.hostname or "") or environment.get(PLAIN_HTTP) == "allow":
+        return
+    raise ConfigError(
+        f"the address must begin with https://, not {parts.scheme}://, because the credential would be readable on its "
+        f"way to {parts.hostname}; to send it all the same, set {PLAIN_HTTP}=allow"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _address(given: str | None, environment: Mapping[str, str]) -> str:
     if not given:
         raise ConfigError(f"the address is missing: give url= or set {URL} to the stack's output ApiUrl")
     try:
@@ -68,4 +90,5 @@ def _address(given: str | None) -> str:
         raise ConfigError(f"the address must begin with https:// or http:// and name a host, not {given!r}")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ConfigError("the address must have no credential, no query and no fragment")
+    check_secure(given, environment)
     return given.rstrip("/").removesuffix("/v1")
