@@ -451,7 +451,7 @@ def _of_occurrence() -> Members:
             "description": "The payload of the action or the schedule: JSON or a string; null if there is none."
         },
         "traceparent": text(
-            pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-00$", description="The trace context, as the W3C defines it."
+            pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-01$", description="The trace context, as the W3C defines it."
         ),
     }
 

@@ -4,6 +4,7 @@ import base64
 import gzip
 import hmac
 import logging
+import re
 import socket
 import ssl
 import subprocess
@@ -24,7 +25,7 @@ from sweephand import actions
 from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.call import Call
 from sweephand.actions.http import Http, OutcomeRules
-from sweephand.actions.run_headers import OWN
+from sweephand.actions.run_headers import OWN, traceparent
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import retry_after_s
 from sweephand.security import outbound as outbound_module
@@ -131,7 +132,28 @@ def test_the_headers_identify_the_run() -> None:
         "Sweephand-Planned-At": "2027-03-01T12:00:00Z",
         "Sweephand-Attempt": "2",
         "Sweephand-Hop": "1",
+        "traceparent": traceparent(CALL),
     }
+
+
+@pytest.mark.parametrize("dialect", ["sweephand", "sap", "azure"])
+def test_the_attempts_of_a_run_are_spans_of_one_trace_in_each_dialect(dialect: str) -> None:
+    run = "01a400f6-36fa-71e9-9550-323b38da5e82_01a4012d-2868-8f56-b38e-0c27c70b8c05"
+    calls = [replace(CALL, run_id=run, attempt=attempt, integer_job_id=7) for attempt in (1, 1, 2)]
+
+    parents = [sent(params("/", dialect=dialect), call)[1]["traceparent"] for call in calls]
+
+    for parent in parents:
+        assert re.fullmatch("00-01a4012d28688f56b38e0c27c70b8c05-(?!0{16})[0-9a-f]{16}-01", parent, re.ASCII)
+    assert parents[0] == parents[1] != parents[2]
+
+
+def test_a_traceparent_of_the_caller_replaces_the_one_of_the_service() -> None:
+    theirs = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+    _, headers, _ = sent(params("/", headers=(("Traceparent", theirs),)))
+
+    assert [value for name, value in headers.items() if name.lower() == "traceparent"] == [theirs]
 
 
 def test_the_headers_show_the_callback_and_a_missing_schedule() -> None:

@@ -16,6 +16,7 @@ from moto import mock_aws
 
 from sweephand import actions
 from sweephand.actions.call import Call
+from sweephand.actions.run_headers import traceparent
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.settlement import failure_state
 from sweephand.errors import InvalidRequest, Unavailable
@@ -257,7 +258,7 @@ def test_a_function_is_invoked_and_its_answer_kept() -> None:
         "InvocationType": "RequestResponse",
         "Payload": b'{"n":1}',
     }
-    assert context == {"custom": FACTS}
+    assert context == {"custom": {**FACTS, "traceparent": traceparent(CALL)}}
     assert outcome == Outcome(Verdict.SUCCEEDED, http_status=200, answer='{"rows":7}')
     assert roles.asked[0][-1] == 60, "waits as long as the job allows"
 

@@ -16,6 +16,7 @@ from moto import mock_aws
 from sweephand import actions
 from sweephand.actions.aws.ecs import stop
 from sweephand.actions.call import Call
+from sweephand.actions.run_headers import traceparent
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs import ecs_task
@@ -102,6 +103,7 @@ def test_a_task_starts_on_fargate_in_the_network_of_the_stack_and_the_run_waits_
         "SWEEPHAND_ATTEMPT": "2",
         "SWEEPHAND_CALLBACK_URL": CALL.callback_url,
         "SWEEPHAND_HOP": "1",
+        "TRACEPARENT": traceparent(CALL),
         "SWEEPHAND_PAYLOAD": '{"n":1}',
         "PASSWORD": "canary-of-a-task",
         "EMPTY": "",

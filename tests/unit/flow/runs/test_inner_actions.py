@@ -220,9 +220,9 @@ def test_a_job_publishes_an_event_on_the_bus_of_the_stack_under_the_name_of_its_
         "jobTime": "2027-03-01T12:01:00Z",
         "attempt": 1,
         "payload": {"n": 1},
-        "traceparent": f"00-{run.uuid.replace('-', '')}-{detail['traceparent'][36:52]}-00",
+        "traceparent": f"00-{run.uuid.replace('-', '')}-{detail['traceparent'][36:52]}-01",
     }
-    assert re.fullmatch("00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-00", detail["traceparent"], re.ASCII)
+    assert re.fullmatch("00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01", detail["traceparent"], re.ASCII)
     assert run.state is State.SUCCESS
 
 

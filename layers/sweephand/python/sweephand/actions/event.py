@@ -6,7 +6,6 @@ A repetition sends a second event with the same `id`, that of the run. An event 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, final
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, final
 from sweephand.actions.call import Call
 from sweephand.actions.kind import Action, choice, loaded_members, member, members_of, number, stored_members, string
 from sweephand.actions.outcome import Rules, failed, read_record, taken, taken_outcome
+from sweephand.actions.run_headers import traceparent
 from sweephand.domain.consumer import (
     LONGEST_KEEP_S,
     MOST_HELD,
@@ -139,13 +139,3 @@ def _missed(call: Call) -> dict[str, Any]:
         return {}
     first = call.missed_from or call.planned_at
     return {"missed": {"count": call.missed_count, "from": text(first), "until": text(call.planned_at)}}
-
-
-def traceparent(call: Call) -> str:
-    """Returns a parent as defined by W3C Trace Context. All attempts of a run are one trace; each attempt is a span.
-
-    It is marked as not sampled: the service records no traces.
-    """
-    trace = call.run_id.rpartition("_")[2].replace("-", "")
-    span = hashlib.sha256(f"{call.run_id} {call.attempt}".encode()).hexdigest()[:16]
-    return f"00-{trace}-{span}-00"

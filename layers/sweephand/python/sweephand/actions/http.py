@@ -309,6 +309,7 @@ class Http(Action):
             "Idempotency-Key": call.run_id,
             **run_headers.headers(self.dialect, call),
             "Sweephand-Hop": str(call.hop),
+            "traceparent": run_headers.traceparent(call),
         }
         headers = [(name, value) for name, value in ours.items() if value is not None and name.lower() not in theirs]
         for name, value in self.headers:

@@ -5,6 +5,7 @@ A facade chooses the dialect of the jobs that it creates, so that their targets 
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC
@@ -71,6 +72,16 @@ def headers(dialect: str, call: Call) -> dict[str, str | None]:
 def content_type_without_payload(dialect: str) -> str | None:
     """Returns the Content-Type of a POST or PUT without a payload, which SAP's service always sends."""
     return "application/json" if dialect == SAP else None
+
+
+def traceparent(call: Call) -> str:
+    """Returns a parent as defined by W3C Trace Context. All attempts of a run are one trace; each attempt is a span.
+
+    Source: https://www.w3.org/TR/trace-context. It is marked as sampled, although the service records no spans: targets
+    would not record theirs otherwise, because most follow the mark of their caller.
+    """
+    span = hashlib.sha256(f"{call.run_id} {call.attempt}".encode()).hexdigest()[:16]
+    return f"00-{execution_tag(call)}-{span}-01"
 
 
 def facts(call: Call) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from sweephand.errors import NotFound, SweephandError, Unavailable
+from sweephand.errors import InvalidRequest, NotFound, SweephandError, Unavailable
 from sweephand.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Routes, read_request
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
@@ -21,6 +21,15 @@ from sweephand.security.guard import GuardSettings
 with lazy():
     from sweephand import telemetry
     from sweephand.flow import rates
+
+OWN_HEADERS = frozenset(
+    f"sweephand-{name}"
+    for name in (
+        *("tenant", "hop", "callback-token", "callback-url"),
+        *("job-id", "schedule-id", "run-id", "planned-at", "attempt"),
+    )
+)
+"""The headers with the service's name: those that facades read, and those of its calls, which a job may send here."""
 
 LONGEST_AGENT = 200
 """The most characters of a user agent in a log line."""
@@ -57,6 +66,15 @@ class RequestContext:
 
 def shows_run_token(request: Request) -> bool:
     return RUN_TOKEN_HEADER.lower() in request.headers and "authorization" not in request.headers
+
+
+def _check_own_headers(request: Request) -> None:
+    """Raises InvalidRequest for a header with the service's name that no facade reads, whoever meant what by it."""
+    for name in request.headers:
+        if name.startswith("sweephand-") and name not in OWN_HEADERS:
+            shown = name[:100].title()
+            reason = f"{shown} is not a header of this API, and would be ignored: leave it out"
+            raise InvalidRequest(shown, reason, code="INVALID_QUERY")
 
 
 class Api(ABC):
@@ -152,6 +170,7 @@ class Api(ABC):
                 caller = tenancy.admitted(self.world, caller, fresh=route.gives_access)
                 if not any(caller.allows(scope) for scope in route.also):
                     caller.require(route.scope)
+            _check_own_headers(request)
             return route, caller, self.operate(Visit(request, route, parameters, caller))
         except SweephandError as refused:
             return route, caller, self.refusal(refused, request.request_id, route)

@@ -20,7 +20,7 @@ from sweephand.actions.kind import Action, Reading, checked, member, number, str
 from sweephand.actions.outcome import TaskRules, failed, outcome_of, schemas
 from sweephand.actions.payloads import BadPayloadError
 from sweephand.actions.redaction import hidden
-from sweephand.actions.run_headers import facts
+from sweephand.actions.run_headers import facts, traceparent
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
@@ -206,7 +206,10 @@ class Ecs(Action):
         }
 
     def _overrides(self, call: Call) -> dict[str, Any]:
-        environment = {name.upper().replace("-", "_"): value for name, value in facts(call).items()}
+        environment = {
+            name.upper().replace("-", "_"): value
+            for name, value in {**facts(call), "traceparent": traceparent(call)}.items()
+        }
         if call.payload is not None:
             environment[f"{_OURS}PAYLOAD"] = call.payload
         environment |= {name: call.secret(_secret(name)) for name in self.variables}

@@ -15,7 +15,7 @@ from typing import Any, final
 from sweephand.actions.aws.service import MAX_ANSWER, MAX_MESSAGE, JsonAction, Sent, TargetFailedError, json_message
 from sweephand.actions.call import Call, run_as_payload
 from sweephand.actions.kind import choice, member
-from sweephand.actions.run_headers import facts
+from sweephand.actions.run_headers import facts, traceparent
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.json_text import dumps, loads
 from sweephand.records import dataclass
@@ -44,7 +44,7 @@ class Lambda(JsonAction):
         return self.invocation == "sync" or self.envelope or not with_payload
 
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
-        context = json.dumps({"custom": facts(call)}).encode()
+        context = json.dumps({"custom": {**facts(call), "traceparent": traceparent(call)}}).encode()
         answer = client.invoke(
             FunctionName=target.text,
             InvocationType=INVOCATIONS[self.invocation],
