@@ -293,6 +293,24 @@ def test_two_versions_share_an_application_and_each_gets_the_runs_pinned_to_it(a
         Worker("billing").task(name="x", pinned=True)
 
 
+def test_a_run_goes_to_the_version_that_knows_its_task(api):
+    seen = []
+
+    def declare(worker: Worker) -> None:
+        worker.every("1m", name="new")(lambda: seen.append(worker.version))
+
+    second = started(api, declare, version="2")
+    first = started(api, _with("old"), version="1")
+    for _ in range(60):  # the former version takes all that both may take
+        first.live(6)
+        second.live(1)
+
+    new = [run for run in runs(api, "new") if run["state"] == "SUCCESS"]
+    assert len(new) >= 5
+    assert seen == ["2"] * len(new)
+    assert max(run["latenessMs"] for run in new) < 8_000
+
+
 def _with(*names: str):
     def declare(worker: Worker) -> None:
         for name in names:

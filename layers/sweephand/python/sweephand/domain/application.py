@@ -24,6 +24,7 @@ RECEIVES = 20
 MOST_UNKNOWN = 10
 """How often a run may come to workers that do not know its task before it ends."""
 LONGEST_UNKNOWN_S = 900
+MOST_TASKS = 1_000
 UNCLAIMED_AFTER = timedelta(seconds=60)
 """A run that no worker has taken this long after its message arrived gets its row from an executor."""
 CHECKED_AFTER, CHECKED_AGAIN = timedelta(seconds=30), timedelta(seconds=60)
@@ -36,7 +37,7 @@ class Application:
 
     unclaimed_since: since when its first unclaimed message waits; None while the application is not watched. away_at:
     when it was found that nobody receives its messages. waiting: how many waited at the last check. seen_at: when a
-    worker came, which the next check publishes.
+    worker came, which the next check publishes. tasks: those that the workers of this version know.
     """
 
     tenant: str
@@ -47,6 +48,7 @@ class Application:
     away_at: datetime | None = None
     waiting: int = 0
     seen_at: datetime | None = None
+    tasks: tuple[str, ...] = ()
 
     @property
     def lane(self) -> Lane:

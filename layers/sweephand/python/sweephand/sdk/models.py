@@ -242,6 +242,7 @@ class Application(Model):
     queue_url: str
     region: str | None
     visibility_seconds: int
+    tasks: tuple[str, ...]
     created_at: datetime
     since: datetime | None
     away_at: datetime | None
@@ -252,6 +253,7 @@ class Application(Model):
         "queue_url": ("queueUrl", None),
         "region": ("region", None),
         "visibility_seconds": ("visibilitySeconds", None),
+        "tasks": ("tasks", tuple),
         "created_at": ("createdAt", instant),
         "since": ("since", instant),
         "away_at": ("awayAt", instant),

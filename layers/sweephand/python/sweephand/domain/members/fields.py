@@ -186,15 +186,22 @@ def name(value: object, field: str) -> str:
 
 def tags(value: object, field: str) -> tuple[str, ...]:
     """Returns the tags of a job, each once."""
+    return distinct(value, field, MOST_TAGS)
+
+
+def distinct(value: object, field: str, most: int) -> tuple[str, ...]:
+    """Returns up to `most` strings of one line with 1 to 128 characters, none of which appears twice."""
     if not isinstance(value, list | tuple):
         raise InvalidRequest(field, f"must be a list of strings, not {shown(value)}")
-    if len(value) > MOST_TAGS:
-        raise InvalidRequest(field, f"has {len(value)} members; the maximum is {MOST_TAGS}")
+    if len(value) > most:
+        raise InvalidRequest(field, f"has {len(value):,} members; the maximum is {most:,}")
     wrong = Mistakes()
-    found = [wrong.of(line, tag, f"{field}[{n}]", 128) for n, tag in enumerate(value)]
-    for n, tag in enumerate(found):
-        if tag in found[:n]:
-            wrong.add(InvalidRequest(f"{field}[{n}]", f"appears twice: {shown(tag)}"))
+    found = [wrong.of(line, each, f"{field}[{n}]", 128) for n, each in enumerate(value)]
+    seen: set[str] = set()
+    for n, each in enumerate(found):
+        if each in seen:
+            wrong.add(InvalidRequest(f"{field}[{n}]", f"appears twice: {shown(each)}"))
+        seen.add(each)
     wrong.check()
     return tuple(found)
 

@@ -18,7 +18,7 @@ from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import FAILED, Outcome, Reason, Run, State, Verdict, claim_mark
 from sweephand.domain.runs.admission import RunContext
-from sweephand.domain.runs.run_action import action_of, lane_of
+from sweephand.domain.runs.run_action import action_of, lane_now, lane_of
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.flow import verdict
@@ -32,6 +32,7 @@ from sweephand.records import dataclass
 from sweephand.security import marks
 from sweephand.store.dynamo.conditional import Op, Refused, Written
 from sweephand.store.runs import ledger
+from sweephand.store.tenants import applications
 
 if TYPE_CHECKING:
     from sweephand.flow.runs.follow_ups import FollowUp
@@ -99,11 +100,17 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
             tasks.append(_task(world, mine, context))
         return verdict.Verdict(acknowledged=False, attempted=mine)
 
-    said = execute.take(leased, wanted.lane, wanted.owner, message, pointer, context, held)
+    said = execute.take(leased, _lane(wanted, context), wanted.owner, message, pointer, context, held)
     if not tasks:
         return said
     verdict.measure(world, [said])
     return tasks[0]
+
+
+def _lane(wanted: Claim, context: RunContext) -> Lane:
+    """Returns the queue of the message. The queue of a version also carries runs that any version may take."""
+    common = replace(wanted, version=None).lane
+    return common if lane_now(context.job, wanted.pointer.kind, wanted.lane) == common else wanted.lane
 
 
 def _is_ours(world: World, pointer: Pointer, run: Run | None, now: datetime) -> bool:
@@ -290,24 +297,32 @@ def _send_again(world: World, lane: Lane, run: Run, context: RunContext) -> None
 
 
 def _unknown(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
-    """Lets the run wait for a worker that knows its task: row first, then message. Fails it after too many workers."""
+    """Lets the run wait for a worker that knows its task: row first, then message. Fails it after too many workers.
+
+    If workers of a version know the task, its queue gets the message at once. The common queue gets one too, in case
+    none of them is left.
+    """
     assert context.job is not None
     action, times = action_of(context.job, run.kind), run.unknown + 1
     now = world.clock.now()
     again_at = now + timedelta(seconds=application.unknown_again_s(times))
     most_s = action.retry.get("maxAgeSeconds")
     over = most_s is not None and again_at > run.planned_at + timedelta(seconds=most_s)
-    why = f'no worker of the application knows the task "{action.params["task"]}"'
+    task = action.params["task"]
+    why = f'the worker that took it does not know the task "{task}"'
     if times >= application.MOST_UNKNOWN or over:
-        failed = Outcome(Verdict.FAILED, Reason.UNKNOWN_TASK, message=f"{why}; workers asked: {times}", final=True)
+        failed = Outcome(
+            Verdict.FAILED, Reason.UNKNOWN_TASK, message=f'none of {times} workers knows the task "{task}"', final=True
+        )
         return _concluded(world, lane, run, failed, context)
+    knowing = applications.knowing(world.table, run.tenant, action.params["application"], task)
     waits = replace(
         run,
         state=State.RETRY_WAIT,
         reason=Reason.UNKNOWN_TASK,
         message=why,
         unknown=times,
-        not_before=again_at,
+        not_before=again_at if knowing is None else now,
         lease_owner=None,
         lease_until=None,
     )
@@ -315,7 +330,9 @@ def _unknown(world: World, lane: Lane, run: Run, sent: Report, context: RunConte
     if isinstance(done, Written):
         if run.flow_key is not None:
             calls.leave(world, run, own=True)
-        settle.send_pointer(world, lane, waits)
+        if knowing is not None:
+            settle.send_pointer(world, knowing.lane, waits)
+        settle.send_pointer(world, lane, replace(waits, not_before=again_at))
         return waits
     return _reread(world, lane, done, sent, context)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from sweephand.domain import application
@@ -40,8 +41,12 @@ OVER_TLS_ONLY = {
 }
 
 
-def register(world: World, tenant: str, name: str, version: str | None) -> Application:
+def register(
+    world: World, tenant: str, name: str, version: str | None, tasks: tuple[str, ...] | None = None
+) -> Application:
     """Registers an application and creates its queue if it does not exist. May be repeated at each start of a worker.
+
+    tasks: those that the workers of this version know; None to leave them.
 
     The queue comes before the row, and jobs need the row. So no message is sent to a queue that does not exist yet.
     Raises NotFound, QuotaExceeded, Unavailable.
@@ -49,7 +54,7 @@ def register(world: World, tenant: str, name: str, version: str | None) -> Appli
     there = applications.read(world.table, tenant, name, version)
     if there is None and sum(1 for _ in applications.of_tenant(world.table, tenant)) >= MOST:
         raise QuotaExceeded(f"the tenant has {MOST} applications and versions already")
-    found = there or Application(tenant, name, version, world.clock.now())
+    found = there or Application(tenant, name, version, world.clock.now(), tasks=tasks or ())
     world.queue.provide(found.lane, _attributes(world), _tags(world, found))
     if found.unclaimed_since is not None:
         absence.seen(world, tenant, name, version)
@@ -57,6 +62,9 @@ def register(world: World, tenant: str, name: str, version: str | None) -> Appli
         done = world.table.transact([applications.put_op(world.table, found), *tenancy.stays_ops(world, tenant)])
         if isinstance(done, Cancelled):
             raise NotFound("no such tenant")
+    elif tasks not in (None, there.tasks):
+        found = replace(there, tasks=tasks or ())
+        applications.keep_tasks(world.table, found)
     return found
 
 

@@ -284,7 +284,9 @@ class Worker:
         return [(each.queue_url, each.version) for each in found]
 
     def _registered(self, version: str | None) -> Any:
-        given = {} if version is None else {"version": version}
+        given: dict[str, Any] = {}
+        if version is not None:
+            given = {"version": version, "tasks": sorted(task.name for task in self._tasks.all())}
         return self.client.applications.register(self.application, **given)
 
     def run(self) -> None:

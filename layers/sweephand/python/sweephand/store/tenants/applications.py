@@ -18,7 +18,7 @@ from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
 from sweephand.store.dynamo.expressions import Condition, assign, every, removal
-from sweephand.store.dynamo.flat_models import TENANT, Codec, Integer, UnicodeAttribute
+from sweephand.store.dynamo.flat_models import TENANT, TEXTS, Codec, Integer, UnicodeAttribute
 from sweephand.store.dynamo.table import Item
 
 
@@ -35,9 +35,10 @@ class ApplicationItem(Item):
     shard = Integer(null=True)
     next_run_at = Integer(null=True)
     sweep = UnicodeAttribute(null=True)
+    tasks = UnicodeAttribute(null=True)
 
 
-_APPLICATIONS = Codec(Application, ApplicationItem, {"tenant": TENANT})
+_APPLICATIONS = Codec(Application, ApplicationItem, {"tenant": TENANT, "tasks": TEXTS})
 WATCHED = "unclaimed_since away_at waiting seen_at shard next_run_at sweep"
 
 
@@ -52,6 +53,17 @@ def _key(application: Application) -> tuple[str, str]:
 
 def put_op(table: Table, application: Application) -> Op:
     return table.put_op("application", _APPLICATIONS.item(_key(application), application))
+
+
+def keep_tasks(table: Table, application: Application) -> None:
+    """Writes the tasks that the workers of a registered version know."""
+    table.update(*_key(application), _APPLICATIONS.changes(application, "tasks"), ApplicationItem.pk.exists())
+
+
+def knowing(table: Table, tenant: str, name: str, task: str) -> Application | None:
+    """Returns a version of the application whose workers know the task: the latest that is not away."""
+    known = [each for each in of_tenant(table, tenant) if each.name == name and task in each.tasks]
+    return max((each for each in known if each.away_at is None), key=lambda each: each.created_at, default=None)
 
 
 def delete(table: Table, application: Application) -> None:

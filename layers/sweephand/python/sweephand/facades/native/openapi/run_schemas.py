@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sweephand.actions.payloads import MAX_PAYLOAD
-from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S
+from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.domain.runs.run_file import OF_ITS_JOB, Format
 from sweephand.facades.native.members.job_members import JOB
@@ -135,7 +135,17 @@ _LEASE = whole(
 _VERSION = text(1, 64, description="The version of the worker.")
 _NO_OTHER = "Only with `failure`."
 WORKERS: dict[str, Schema] = {
-    "ApplicationRequest": request({"version": _VERSION}),
+    "ApplicationRequest": request(
+        {
+            "version": _VERSION,
+            "tasks": items(
+                text(1, 128),
+                maxItems=MOST_TASKS,
+                description="The tasks that workers of this version know. A run that another worker returned as unknown"
+                " goes to a version that knows its task.",
+            ),
+        }
+    ),
     "Application": answer(
         {
             "name": TEXT,
@@ -143,6 +153,7 @@ WORKERS: dict[str, Schema] = {
             "queueUrl": text(description="The SQS queue from which its workers take messages."),
             "region": or_null(TEXT),
             "visibilitySeconds": whole(),
+            "tasks": items(TEXT, description="The tasks that workers of this version know, if they have said it."),
             "createdAt": INSTANT_MS,
             "since": or_null(
                 {**INSTANT_MS, "description": "Since when its first message waits, if it is away; otherwise null."}

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S, Application
+from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S, Application
 from sweephand.domain.instants import stamp, text_ms
 from sweephand.domain.members import fields, json_text
 from sweephand.domain.message import Pointer, Unreadable, decode
@@ -35,12 +35,15 @@ SEPARATOR = " "
 
 def register_application(ctx: Context) -> Answer:
     """Returns the queue of an application, which is created if it does not exist."""
-    given = fields.members(ctx.body(), "", ("version",))
+    given = fields.members(ctx.body(), "", ("version", "tasks"))
     version = _version(given)
+    tasks = fields.distinct(given["tasks"], "tasks", MOST_TASKS) if "tasks" in given else None
+    if tasks is not None and version is None:
+        raise fields.inactive("", "tasks", "it needs `version`: workers without one share a queue")
     name = ctx.plain("application", made_as="application")
     if len(name) > 64:
         raise InvalidRequest("application", f"must have 1 to 64 characters, not {len(name)}")
-    return Answer(200, _application(ctx, applications.register(ctx.world, ctx.tenant, name, version)))
+    return Answer(200, _application(ctx, applications.register(ctx.world, ctx.tenant, name, version, tasks)))
 
 
 def _application(ctx: Context, shown: Application) -> dict[str, Any]:
@@ -50,6 +53,7 @@ def _application(ctx: Context, shown: Application) -> dict[str, Any]:
         "queueUrl": ctx.world.queue.url(shown.lane),
         "region": ctx.world.settings.region,
         "visibilitySeconds": LEASE_S,
+        "tasks": list(shown.tasks),
         "createdAt": text_ms(shown.created_at),
         "since": stamp(shown.unclaimed_since if shown.away_at is not None else None),
         "awayAt": stamp(shown.away_at),

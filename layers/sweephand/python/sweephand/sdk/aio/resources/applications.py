@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sweephand.sdk import models
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.aio.pages import AsyncPages
@@ -57,15 +59,28 @@ class AsyncApplications:
             Request("DELETE", f"/v1/applications/{part(application)}", query={"version": version}, acting=True)
         )
 
-    async def register(self, application: Named, *, version: str | Absent | None = ABSENT) -> models.Application:
+    async def register(
+        self,
+        application: Named,
+        *,
+        version: str | Absent | None = ABSENT,
+        tasks: Sequence[str] | Absent | None = ABSENT,
+    ) -> models.Application:
         """Creates the queue of an application unless it exists. Workers call this at each start.
 
         Args:
             application: The name of the application.
             version: The version of the worker.
+            tasks: The tasks that workers of this version know. A run that another worker returned as unknown
+                goes to a version that knows its task.
         """
         return models.Application(
             await self._caller.json(
-                Request("PUT", f"/v1/applications/{part(application)}", body={"version": version}, acting=True)
+                Request(
+                    "PUT",
+                    f"/v1/applications/{part(application)}",
+                    body={"version": version, "tasks": tasks},
+                    acting=True,
+                )
             )
         )
