@@ -83,10 +83,28 @@ def program() -> click.Group:
     return click.version_option(__version__, prog_name="sweephand")(made)
 
 
+WITH_VALUE, WITHOUT = {"--url", "--profile", "--tenant"}, {"--json", "--local"}
+"""The options of all commands, which may also stand before the command."""
+
+
+def options_last(arguments: Sequence[str]) -> list[str]:
+    """Returns the arguments with the options that stand before the command after it."""
+    first = 0
+    while first < len(arguments):
+        name, value, _ = arguments[first].partition("=")
+        if name not in WITH_VALUE | WITHOUT:
+            break
+        first += 2 if name in WITH_VALUE and not value else 1
+    options, rest = list(arguments[:first]), list(arguments[first:])
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *options, *rest[end:]] if rest else options
+
+
 def run(arguments: Sequence[str] | None) -> int:
     """Runs a command. Returns the exit status."""
+    ordered = options_last(sys.argv[1:] if arguments is None else arguments)
     try:
-        return int(program().main(arguments, prog_name="sweephand", standalone_mode=False) or 0)
+        return int(program().main(ordered, prog_name="sweephand", standalone_mode=False) or 0)
     except click.UsageError as error:
         return statuses.of_error(error, as_json="--json" in (sys.argv[1:] if arguments is None else arguments))
     except click.Abort:  # Ctrl-C, or the end of input at a prompt

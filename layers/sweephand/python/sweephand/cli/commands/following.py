@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import timedelta
 
@@ -14,7 +15,23 @@ from sweephand.sources import SystemClock
 
 MOST_FOLLOWED = 1_000
 """How many of the latest runs `runs tail` reads each time."""
+LONGEST_S = 86_400
+SECONDS_OF = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 LEFT_OUT = "Without --job-id, --collection or --tag, runs that succeed are left out."
+
+
+class Span(click.ParamType):  # type: ignore[type-arg]  # not generic in older versions
+    """A time of up to a day: a whole number of seconds, or of minutes, hours or days with m, h or d."""
+
+    name = "TIME"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Returns the seconds."""
+        read = re.fullmatch(r"([0-9]{1,5})([smhd]?)", str(value), re.ASCII)
+        seconds = int(read[1]) * SECONDS_OF[read[2]] if read else 0
+        if not 1 <= seconds <= LONGEST_S:
+            self.fail(f"must be a time of up to a day, such as 90s, 5m, 1h or 1d, not {value!r}", param, ctx)
+        return seconds
 
 
 def made(name: str) -> click.Group:
@@ -31,9 +48,9 @@ def _tailing() -> click.Command:
         click.Option(["--tag"], help="Only runs of jobs with this tag."),
         click.Option(
             ["--since", "since_s"],
-            type=click.IntRange(1, 86_400),
-            default=900,
-            help="Start with runs of this many seconds ago; default: 900.",
+            type=Span(),
+            default="15m",
+            help="Start with runs of this long ago, such as 90s, 5m, 1h or 1d; default: 15m.",
         ),
         click.Option(
             ["--every", "every_s"],
