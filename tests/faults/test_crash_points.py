@@ -65,6 +65,10 @@ ELSEWHERE = {
         "under a race that is known and allowed: a run within a line of missed ones"
     ),
     "flow/audit/reconcile._settle update": "unit/flow/audit/test_audit.py",
+    "flow/audit/write_off.forget transact": "unit/flow/audit/test_absence.py: weeks without an audit",
+    "flow/audit/write_off.expire send_one": "the same",
+    "flow/audit/write_off.expire transact": "the same",
+    "store/tenants/audits.read query_all": "contract/native/test_tenancy.py: the health check, which only reads",
     "flow/lifecycle/ended_jobs.check_unused update": "contract/sap/test_unused.py: what was touched meanwhile",
     "flow/series/holding.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars/calendars.read_version get": (

@@ -214,6 +214,9 @@ CHANGES = {
     "the-audit-sends-nothing": Change(
         "flow/audit/reconcile.py", "repair", "_send(world, schedule, compared.pointers)", "pass"
     ),
+    "the-audit-forgets-nothing": Change(
+        "flow/audit/reconcile.py", "account", "remembered_from=_remembered_from(schedule, world.clock.now()),", ""
+    ),
     "a-run-expires-from-its-beginning": Change(
         "flow/runs/execute.py",
         "_mine",
