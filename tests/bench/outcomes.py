@@ -7,16 +7,18 @@ its life. Exact, and the same on every machine: tests/unit/flow/test_units.py ho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 from sweephand.domain.flow_keys.flow_keys import Enter, FlowKey, Leave
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.job import Pause
+from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Kind, Outcome, State, Verdict
 from sweephand.domain.schedule import Lane
 from sweephand.facades.azure.job_fields import POLICIES
+from sweephand.flow.delivery import dead_letters
 from sweephand.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
 from sweephand.flow.runs import results
 from tests.bench.meter import metered
@@ -52,10 +54,11 @@ def _pause(there: Stage, planned: Any) -> None:
 
 
 def _bury(there: Stage, _planned: Any) -> None:
-    """Turns the message into a dead letter, because it was received too often: SQS moves it to the dead letters."""
+    """Turns the message into a dead letter that has come back too often: SQS moves it to the dead letters."""
     queue = there.sqs._queues[aws.URLS[Lane.FAST]]
     for message in queue.messages:
-        message.receive_count = queue.most_receives or 0
+        given_up = replace(decode(message.body), returns=dead_letters.MOST_RETURNS, sent_at=message.sent_at)
+        message.body, message.receive_count = encode(given_up), queue.most_receives or 0
 
 
 def _flow_key(there: Stage) -> None:

@@ -388,7 +388,9 @@ class _Day:
                 "run": "00000000-0000-8000-8000-000000000000",
                 "instant": int(SystemClock().now().timestamp()) + 600,
             }
-            for letter in (body, json.dumps(ahead)):  # the second one's time has not come: it is put off
+            given_up = json.loads(body) | {"returns": 24, "sent": int(SystemClock().now().timestamp())}
+            # The second one's time has not come: it is put off. The third one finds that its run has ended.
+            for letter in (json.dumps(given_up), json.dumps(ahead), body):
                 self.sqs.send_message(QueueUrl=self.stack.physical["DeadLetterQueue"], MessageBody=letter)
             self.call("ExecutorFunction", {"deadLetters": True})
         self.work_off()

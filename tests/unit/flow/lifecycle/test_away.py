@@ -251,7 +251,7 @@ def test_a_run_in_the_middle_of_which_an_outage_begins_ends_as_its_policy_says(
         return answered
 
     with stage.taps.faulty(begins):
-        stage.run(240 * 60)
+        stage.run(100 * 60)
     assert started
     stage.run(50 * 60)
 
