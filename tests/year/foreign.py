@@ -145,8 +145,12 @@ class _Azure(_Foreign):
             if reply.status < 400:
                 self.joined("nightly", rule, span)
 
-        self._ask("PUT", NIGHTLY, {"location": "West US", "properties": {}}, lambda _reply, _span: None)
-        self._ask("PUT", f"{NIGHTLY}/jobs/nightly", {"properties": {"action": request, **rule.body}}, then)
+        def made(reply: Reply, _span: Span) -> None:
+            if reply.status < 400:
+                body = {"properties": {"action": request, **rule.body}}
+                self._ask("PUT", f"{NIGHTLY}/jobs/nightly", body, then)
+
+        self._ask("PUT", NIGHTLY, {"location": "West US", "properties": {}}, made)
 
     def switch(self, job: Job, *, off: bool) -> None:
         body = {"properties": {"state": "Disabled" if off else "Enabled"}}

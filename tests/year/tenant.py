@@ -96,7 +96,7 @@ class Tenant:
                 self.at(self.now + timedelta(seconds=self.chance.choice([1, 2, 5, 30])), attempt)
                 return
             self.talk.append(f"{asked:%m-%d %H:%M:%S} to {self.now:%H:%M:%S} {method} {path} {body} {reply.status}")
-            disabled = reply.status == 403 and '"TENANT_DISABLED"' in reply.text
+            disabled = reply.status == 403 and "the tenant is disabled" in reply.text
             if reply.status < 400 or reply.status in expects or disabled:
                 self.refused += reply.status >= 400
                 then(reply, Span(asked, self.now))
