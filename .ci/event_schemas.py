@@ -45,6 +45,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.SCHEDULE_DEACTIVATED: (
         "The service switched a schedule off, because its target could not be reached for ten days."
     ),
+    EventType.SCHEDULE_MOVED: "Newer time-zone data moved the next occurrence of a schedule to another instant.",
     EventType.JOB_CREATED: "A job was created.",
     EventType.JOB_CHANGED: "A job or its schedules were changed in a way that has no event of its own.",
     EventType.JOB_DELETED: "A job was deleted, with its schedules.",
@@ -295,6 +296,13 @@ OTHERS: Mapping[EventType, Members] = {
         **SCHEDULE,
         "state": one_of([ScheduleState.INACTIVE], description=STATE),
         "reason": one_of([StateReason.UNREACHABLE], description=REASON),
+    },
+    EventType.SCHEDULE_MOVED: {
+        **JOB,
+        "scheduleId": {**ID, "description": "The id of the schedule, a UUID."},
+        "scheduleName": SCHEDULE["scheduleName"],
+        "from": {**INSTANT, "description": "When the occurrence was due by the earlier data."},
+        "to": {**INSTANT, "description": "When it is due now, at the same wall time."},
     },
     EventType.COLLECTION_ENABLED: {"revision": REVISION, "state": one_of([CollectionState.ENABLED], description=STATE)},
     EventType.COLLECTION_DISABLED: {

@@ -125,7 +125,10 @@ CHANGES = {
         "flow/runs/execute.py", "_begin", "if there is None or there.lease_owner != mine.lease_owner:", "if True:"
     ),
     "a-refused-create-is-never-its-own": Change(
-        "flow/jobs/creation.py", "_not_created", "if there is not None:", "if there is None and once is None:"
+        "flow/jobs/creation.py",
+        "_not_created",
+        "if jobs.read_job(world.table, tenant, job.id) is not None:",
+        "if jobs.read_job(world.table, tenant, job.id) is None and once is None:",
     ),
     # Executors
     "executors-are-lost-for-ever": Change("domain/runs/admission.py", "", "MAX_LOST_LAST = 7", "MAX_LOST_LAST = 99"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.event import EventType
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import Pause
 from sweephand.domain.run import State
@@ -270,6 +271,20 @@ def test_a_change_plans_by_the_new_data(stage: Stage, before: int, after: int) -
 
         found = called(stage, before, after)
         assert [(each.day, each.hour) for each in found] == [(2, 9), (3, 9)]
+
+
+@pytest.mark.parametrize("audited", [False, True])
+def test_a_moved_occurrence_is_published_once_with_both_instants(stage: Stage, audited: bool) -> None:
+    with whole(EAST):
+        make(stage, TIMINGS["at"])
+
+    with newer(EAST, UTC_S):
+        if audited:
+            stage.audit()
+        going_on(stage, END)
+
+        told = stage.bus.only(EventType.SCHEDULE_MOVED)
+        assert (told["from"], told["to"]) == ("2027-03-03T08:00:00.000Z", "2027-03-03T09:00:00.000Z")
 
 
 def test_a_row_whose_data_stayed_is_not_read(stage: Stage) -> None:

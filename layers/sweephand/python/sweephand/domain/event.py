@@ -47,6 +47,7 @@ class EventType(StrEnum):
     SCHEDULE_COMPLETED = "schedule.completed"
     SCHEDULE_BROKEN = "schedule.broken"
     SCHEDULE_DEACTIVATED = "schedule.deactivated"
+    SCHEDULE_MOVED = "schedule.moved"
     JOB_CREATED = "job.created"
     JOB_CHANGED = "job.changed"
     JOB_DELETED = "job.deleted"
@@ -215,6 +216,13 @@ def of_broken(schedule: Schedule, job: Job, at: datetime) -> Event:
 def of_deactivated(schedule: Schedule, reason: StateReason, job: Job) -> Event:
     """Returns the event for a schedule that the service switched off. schedule: its state after that."""
     return _of_schedule(EventType.SCHEDULE_DEACTIVATED, schedule, schedule.state, reason, job, schedule.modified_at)
+
+
+def of_moved(schedule: Schedule, job: Job, old: datetime, new: datetime, at: datetime) -> Event:
+    """Returns the event for an occurrence that newer zone data has moved from one instant to another."""
+    members = {"scheduleId": schedule.id, "scheduleName": schedule.name, "from": text_ms(old), "to": text_ms(new)}
+    key = f"{schedule.id}:{int(old.timestamp())}:{int(new.timestamp())}"
+    return _event(EventType.SCHEDULE_MOVED, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
 def _of_schedule(

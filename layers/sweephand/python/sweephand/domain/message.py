@@ -34,6 +34,7 @@ class Subject(StrEnum):
     CONSUMER = "consumer"
     UNCLAIMED = "unclaimed"
     APPLICATION = "application"
+    MOVED = "moved"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Pointer:
     publish the failures of a group that expire (run: the group). FLOW: start the runs that wait under a flow key
     (run: the key). CONSUMER: continue with the runs that are held for a consumer (run: the consumer). UNCLAIMED: check
     whether a worker has taken the run, whose message was sent a minute earlier. APPLICATION: check whether anybody
-    receives an application's messages (job: the application, run: its version, or empty).
+    receives an application's messages (job: the application, run: its version, or empty). MOVED: publish that newer
+    zone data has moved an occurrence (run: its old instant in epoch seconds).
     """
 
     tenant: str

@@ -148,6 +148,11 @@ class Schedule:
         return self.held_from or self.next_run_at
 
 
+def names_zone(packed: str) -> bool:
+    """Returns True if a string with a packed timing names a zone."""
+    return '"zone":"' in packed
+
+
 def names_calendars(packed: str) -> bool:
     """Returns True if a string with a packed timing names calendars, which must be read before it is loaded."""
     return '"cal":[' in packed

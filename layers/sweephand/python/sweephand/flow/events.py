@@ -87,6 +87,12 @@ def schedule_deactivated(world: World, schedule: Schedule, job: Job) -> None:
     _publish(world, _choice(world, job.tenant, job.collection), [new_event])
 
 
+def schedule_moved(world: World, schedule: Schedule, job: Job, old: datetime, new: datetime) -> None:
+    """Publishes that newer zone data has moved an occurrence."""
+    new_event = event.of_moved(schedule, job, old, new, world.clock.now())
+    _publish(world, _choice(world, job.tenant, job.collection), [new_event])
+
+
 # Changes by callers. Call these only if the collection publishes all events.
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta
 
+from sweephand.domain.schedule import names_zone
 from sweephand.schedules.rule import Jittered
 from sweephand.schedules.timing import Timing
 from sweephand.schedules.zones.localtime import Zone, to_instant, to_second, zone
@@ -17,11 +18,6 @@ from sweephand.schedules.zones.localtime import Zone, to_instant, to_second, zon
 SECOND = timedelta(seconds=1)
 FURTHEST = timedelta(days=1)
 """The furthest that new data moves an instant: a country that crosses the date line."""
-
-
-def names_zone(packed: str) -> bool:
-    """Returns True if a string with a packed timing names a zone, without loading it."""
-    return '"zone":"' in packed
 
 
 def offset_of(packed: str, instant: datetime | None) -> int | None:

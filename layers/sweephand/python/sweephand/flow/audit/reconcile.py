@@ -21,7 +21,7 @@ from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, Waits
 from sweephand.domain.occurrences.misfire import Span
 from sweephand.domain.run import Run, State
 from sweephand.domain.runs.admission import MAX_AGE
-from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, names_zone
 from sweephand.flow.audit import write_off
 from sweephand.flow.jobs import completion
 from sweephand.flow.series import moving
@@ -234,7 +234,7 @@ def _write_off(world: World, schedule: Schedule, compared: _Comparison) -> None:
 
 def _earlier(world: World, schedule: Schedule, since: datetime) -> Sequence[Run]:
     """Returns the runs of the last day of the settled part, which newer zone data may move out of it."""
-    if not moved.names_zone(schedule.packed):
+    if not names_zone(schedule.packed):
         return ()
     found = views.planned_between(world.table, schedule.tenant, schedule.id, since - moved.FURTHEST, since)
     return [run for run in islice(found, MOST_EARLIER) if run.range_count is None]

@@ -24,7 +24,7 @@ with lazy():
     from sweephand.flow.jobs import completion, large_changes
     from sweephand.flow.lifecycle import ended_jobs, pause_end
     from sweephand.flow.runs import ecs_tasks, replay, unclaimed
-    from sweephand.flow.series import holding
+    from sweephand.flow.series import holding, moving
     from sweephand.flow.tenants import absence
 
 _at_once = Threads("run").map
@@ -120,5 +120,7 @@ def _wake_up(world: World, pointer: Pointer) -> None:  # noqa: C901 - one line f
             replay.wake_up(world, pointer)
         case Subject.APPLICATION:
             absence.check(world, pointer)
+        case Subject.MOVED:
+            moving.publish(world, pointer)
         case Subject.ENDED:
             ended_jobs.wake_up(world, pointer)

@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sweephand.domain.instants import text
+from sweephand.domain.instants import epoch_s, from_s
+from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences import moved
 from sweephand.domain.occurrences.index_row import SweepText
-from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.domain.schedule import Lane, Schedule, ScheduleState, names_zone
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
+from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, load, load_or_never
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.index.next_run_index import Advance, WaitingRow
+from sweephand.store.index.next_run_index import WaitingRow
 from sweephand.store.jobs import jobs
+
+with lazy():
+    from sweephand.flow import events
 
 SENT_AHEAD = timedelta(minutes=5)
 """Longer than any function sends an occurrence ahead."""
-
-
-def step(world: World, row: WaitingRow, sweep: SweepText) -> Advance | None:
-    """Returns the step to the instant that stands for a due row's now; None if the row stays. Raises Unavailable."""
-    timing = load(sweep.packed)
-    upcoming = unsent_now(world, row, sweep, timing)
-    return None if upcoming == row.next_run_at else Advance(row, upcoming)
 
 
 def unsent_now(world: World, row: WaitingRow, sweep: SweepText, timing: Timing) -> datetime:
@@ -44,7 +43,7 @@ def unsent_now(world: World, row: WaitingRow, sweep: SweepText, timing: Timing) 
 
 def is_moved(schedule: Schedule, now: datetime) -> bool:
     """Returns whether newer zone data has moved the next occurrence of a schedule."""
-    if schedule.state is not ScheduleState.ACTIVE or not moved.names_zone(schedule.packed):
+    if schedule.state is not ScheduleState.ACTIVE or not names_zone(schedule.packed):
         return False
     try:
         return _now(schedule, load_or_never(schedule.packed), now) != schedule.unsent_from
@@ -65,9 +64,25 @@ def follow(world: World, schedule: Schedule) -> bool:
     key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
     actions = jobs.next_at_actions(schedule.packed, upcoming)
     if not isinstance(world.table.update(*key, actions, jobs.as_read(schedule)), Refused):
-        where = {"tenant": schedule.tenant, "job": schedule.job_id, "schedule": schedule.id}
-        world.journal.info("newer zone data has moved an occurrence", reason=text(upcoming), **where)
+        row = WaitingRow.of(schedule, jobs.sweep_text(schedule))
+        world.queue.send([word_of(row, upcoming, schedule.lane, now)])
     return True
+
+
+def word_of(row: WaitingRow, upcoming: datetime, lane: Lane, now: datetime) -> Delivery:
+    """Returns the message for the event that an occurrence has moved from the row's instant to `upcoming`."""
+    old = str(epoch_s(row.next_run_at))
+    pointer = Pointer(row.tenant, row.owner, row.own_id, old, upcoming, subject=Subject.MOVED)
+    return Delivery(pointer, now, lane.executors)
+
+
+def publish(world: World, asked: Pointer) -> None:
+    """Publishes that an occurrence has moved. May be repeated."""
+    assert asked.schedule is not None
+    job = jobs.read_job(world.table, asked.tenant, asked.job)
+    schedule = jobs.read_schedule(world.table, asked.tenant, asked.job, asked.schedule)
+    if job is not None and schedule is not None:
+        events.schedule_moved(world, schedule, job, from_s(int(asked.run)), asked.instant)
 
 
 def _now(schedule: Schedule, timing: Timing, now: datetime) -> datetime | None:

@@ -15,12 +15,12 @@ from sweephand import ids
 from sweephand.domain.application import CHECKED_AGAIN
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.message import Pointer, Subject, occurrence
-from sweephand.domain.occurrences import moved, series
+from sweephand.domain.occurrences import series
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.occurrences.suspension import Suspensions
 from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.domain.schedule import Lane, ScheduleState, StateReason, names_calendars
+from sweephand.domain.schedule import Lane, ScheduleState, StateReason, names_calendars, names_zone
 from sweephand.errors import Unavailable
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
@@ -237,7 +237,7 @@ def _step(
         sweep = SweepText.read(row.sweep)
         decided = _decided(world, row, sweep, suspensions, now)
         if not isinstance(decided, WaitingRow):
-            return Step(decided) if decided is not None else 0
+            return decided or 0
         if decided is not row:
             row, sweep = decided, SweepText.read(decided.sweep)
         late = sweep.waits is Waits.OCCURRENCE and row.next_run_at < now - FRESH
@@ -263,14 +263,15 @@ def _step(
 
 def _decided(
     world: World, row: WaitingRow, sweep: SweepText, suspensions: Suspensions | None, now: datetime
-) -> WaitingRow | Advance | None:
+) -> WaitingRow | Step | None:
     """Returns the row if it may be sent; the step that moves it by newer zone data, or holds it; None to leave it."""
-    if sweep.waits is Waits.OCCURRENCE and moved.names_zone(sweep.packed):
-        moves = moving.step(world, row, sweep)
-        if moves is not None:
-            return moves
+    if sweep.waits is Waits.OCCURRENCE and names_zone(sweep.packed):
+        upcoming = moving.unsent_now(world, row, sweep, load(sweep.packed))
+        if upcoming != row.next_run_at:
+            return Step(Advance(row, upcoming), (moving.word_of(row, upcoming, sweep.lane, now),))
     if suspensions or sweep.waits is Waits.HELD:
-        return holding.decide(world, row, sweep, suspensions, now)
+        decided = holding.decide(world, row, sweep, suspensions, now)
+        return Step(decided) if isinstance(decided, Advance) else decided
     return row
 
 

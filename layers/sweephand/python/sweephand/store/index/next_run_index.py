@@ -8,15 +8,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain.instants import epoch_s, from_s
-from sweephand.domain.occurrences import moved
 from sweephand.domain.occurrences.index_row import SweepText, Waits
-from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.domain.schedule import Schedule, ScheduleState, names_zone
 from sweephand.errors import Unavailable
+from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.flat_models import SECONDS, Codec
 from sweephand.store.dynamo.table import CATALOGUE, NEXT_RUN, CatalogueItem, WaitingItem
+
+with lazy():
+    from sweephand.domain.occurrences import moved
 
 BATCH_MOST = 25
 PAGE = 500
@@ -209,7 +212,7 @@ def _statement(table_name: str, step: Advance) -> dict[str, Any]:
     if step.held_from is not None:
         held = replace(SweepText.read(step.row.sweep), waits=Waits.HELD, since=step.held_from)
         changes.append(("sweep", {"S": str(held)}))
-    if not step.ending and step.held_from is None and moved.names_zone(step.row.sweep):
+    if not step.ending and step.held_from is None and names_zone(step.row.sweep):
         offset_s = moved.offset_of(SweepText.read(step.row.sweep).packed, step.next_run_at)
         changes += [("offset_s", _number(offset_s))] if offset_s is not None else []
     if step.last_at is not None:

@@ -13,9 +13,8 @@ from pynamodb.expressions.update import Action
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s, from_s_if_any, s_if_any
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
-from sweephand.domain.occurrences import moved
 from sweephand.domain.occurrences.index_row import SweepText, Waits
-from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState, names_calendars
+from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState, names_calendars, names_zone
 from sweephand.ids import shard_of
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
@@ -36,6 +35,7 @@ from sweephand.store.dynamo.flat_models import (
 from sweephand.store.dynamo.table import JobItem, PayloadItem, ScheduleItem, SecretItem
 
 with lazy():
+    from sweephand.domain.occurrences import moved
     from sweephand.store.calendars import calendars
 
 # Rows and records
@@ -152,7 +152,7 @@ def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
         shard=shard_of(schedule.id, shards),
         schedule_id=schedule.id if schedule.state in LIVE else None,
         sweep=sweep_text(schedule),
-        offset_s=moved.offset_of(schedule.packed, schedule.unsent_from),
+        offset_s=_offset_of(schedule.packed, schedule.unsent_from),
     )
 
 
@@ -160,8 +160,13 @@ def next_at_actions(packed: str, at: datetime) -> list[Action]:
     """Sets the earliest unsent instant of a schedule. packed: its timing."""
     return [
         assign(ScheduleItem.next_run_at, epoch_s(at)),
-        assign(ScheduleItem.offset_s, moved.offset_of(packed, at)),
+        assign(ScheduleItem.offset_s, _offset_of(packed, at)),
     ]
+
+
+def _offset_of(packed: str, at: datetime | None) -> int | None:
+    """Returns the offset of the timing's zone at an instant. Most timings have no zone, and load nothing for it."""
+    return moved.offset_of(packed, at) if names_zone(packed) else None
 
 
 def sweep_text(schedule: Schedule) -> str:
