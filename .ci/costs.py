@@ -143,7 +143,7 @@ def idle() -> list[Line]:
     """Returns the lines for a month in which nothing is due, in a stack with the template's defaults."""
     return [
         *running(),
-        Line("CloudWatch: the custom metric `OldestDue`", METRIC, METRIC),
+        Line("CloudWatch: the custom metrics `OldestDue` and `Unaudited`", 2 * METRIC, 2 * METRIC),
         Line(f"CloudWatch: {ALARMS} alarms (not with `Alarms=off`)", ALARMS * ALARM, ALARMS * ALARM),
         Line("KMS: the key of the stack's own identity (not with `OutboundIdentity=off`)", KMS_KEY),
     ]
