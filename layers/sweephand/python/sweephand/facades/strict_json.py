@@ -5,9 +5,12 @@ Python's json module accepts NaN, 1e400, duplicate members, lone surrogates, and
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sweephand.domain.members.json_text import Number, dumps
@@ -49,13 +52,14 @@ def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
     _check_structure(body, text, max_depth)
     odd = _MINUS_NOUGHT.search(body) or b"1" * (MAX_NUMBER + 1) in body.translate(_OF_NUMBERS)  # or strings like them
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_integer if odd else None,
-            parse_float=_odd_float if odd else _float,
-            parse_constant=_constant,
-        )
+        with _no_garbage():
+            value = json.loads(
+                text,
+                object_pairs_hook=_object,
+                parse_int=_integer if odd else None,
+                parse_float=_odd_float if odd else _float,
+                parse_constant=_constant,
+            )
     except json.JSONDecodeError as wrong:
         raise _invalid(f"not JSON at line {wrong.lineno}, column {wrong.colno}: {wrong.msg}", wrong.pos) from wrong
     whole = _WHOLE.match(text) if _HALF.search(text) else None
@@ -67,6 +71,21 @@ def loads(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 def canonical_text(value: Any) -> str:
     """Returns the text under which user JSON is stored: compact, members in order, numbers digit for digit."""
     return dumps(value)
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Keeps the garbage collector from looking through all objects again and again: parsing makes no garbage.
+
+    A body of 60,000 empty lists costs a quarter of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _decoded(body: bytes) -> str:
