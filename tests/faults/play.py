@@ -231,8 +231,8 @@ class Play:
         surviving(self.scene.audit)
 
     def queues(self) -> list[str]:
-        """Returns the addresses of all queues from which runs are taken."""
-        return [*(aws.URLS[lane] for lane in Lane), *self.scene.sqs.created]
+        """Returns the addresses of all queues from which runs are taken. Without workers, nobody takes theirs."""
+        return [*(aws.URLS[lane] for lane in Lane), *(self.scene.sqs.created if self.workers else ())]
 
     def purge(self) -> None:
         """Empties the run queues, as an operator would: from here on, audits are among what makes it good."""

@@ -46,7 +46,7 @@ RECEIVERS = {
     },
     "queue": {
         *("send", "send_one", "postpone", "archive", "postpone_dead", "receive_dead", "delete_dead"),
-        *("provide", "remove", "send_event", "can_be_reached"),
+        *("provide", "remove", "send_event", "can_be_reached", "backlog_of"),
         *("receive", "hide", "delete"),
     },
     "secrets": {"encrypt", "decrypt"},

@@ -100,6 +100,10 @@ ELSEWHERE = {
     "store/views/jobs._filtered batch_get": "lists of the API",
     "store/views/jobs._known query_all": "contract/native/test_timeline.py: what differs; it only reads",
     "store/views/holds._read batch_get": "contract/native/test_load.py: of a collection that is disabled",
+    "flow/tenants/applications.delete remove": "contract/native/test_absent_workers.py: one that was given up",
+    "store/tenants/applications.delete transact": "contract/native/test_absent_workers.py: one that was given up",
+    "store/tenants/applications.end_watch update": "contract/native/test_absent_workers.py: a busy worker",
+    "flow/runs/unclaimed.look send_one": "contract/native/test_absent_workers.py: a worker that dies in a run",
     "store/index/next_run_index.oldest query": "unit/flow/sweep/test_sweep.py: a tick is cut short by its deadline",
 }
 """Calls that no history here makes: where in `tests` they are made."""

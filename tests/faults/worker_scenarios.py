@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sweephand.domain.event import EventType
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Schedule
 from sweephand.sdk.worker import Discard, MoveTo, TaskRun, Worker
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs.jobs import schedule_of
 from tests.faults.play import Play, Scenario, minutes
@@ -113,3 +115,35 @@ class WorkersUnknown(Scenario):
     def check(self, at: Play) -> None:
         within_its_count(at)
         assert at.faults or [run.unknown for run in at.ledger] == [1]
+
+
+class WorkersAbsent(Scenario):
+    """The only worker is away: what falls due is held, or ends by its policy. It comes back, and a second time."""
+
+    name = "worker-absent"
+
+    def history(self, at: Play) -> None:
+        def declare(hand: Hand, worker: Worker) -> None:
+            @worker.cron("* * * * *", name="kept", count=4, overlap="allow", retry=RETRY)
+            def kept(run: TaskRun) -> None:
+                hand.task(run)
+
+            skip = {"misfire": {"type": "skip", "maxLatenessSeconds": 10}}
+            worker.cron("* * * * *", name="left", count=1, overlap="allow", policies=skip)(lambda: None)
+
+        hand = started(at, declare)
+        at.workers = []
+        kept, left = schedules(at)["kept"], schedules(at)["left"]
+        at.expect(kept, dict.fromkeys(minutes(1, 2, 3, 4), State.SUCCESS))
+        at.expect(left, dict.fromkeys(minutes(1), State.EXPIRED))
+        at.go_to(5.5)
+        at.workers = [hand]
+        at.go_to(8)
+
+    def check(self, at: Play) -> None:
+        """Checks that both changes are published, each with one id."""
+        within_its_count(at)
+        for kind in (EventType.APPLICATION_AWAY, EventType.APPLICATION_BACK):
+            ids = {each["id"] for each in at.scene.bus.of(kind)}
+            assert len(ids) == 1 or at.faults, ids
+        assert not [item for item in at.scene.items() if item["pk"]["S"] == keys.STACK_AWAY]
