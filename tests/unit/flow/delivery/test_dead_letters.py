@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.job import Pause
-from sweephand.domain.message import decode, encode
+from sweephand.domain.message import Subject, decode, encode
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.delivery import dead_letters
@@ -62,6 +62,18 @@ def test_the_message_of_a_run_that_never_began_goes_back_to_its_queue(stage: Sta
     stage.run(5)
     assert stage.only_run(planned).state is State.SUCCESS
     assert stage.journal.counts["DeadLetters"] == 1
+
+
+def test_the_check_of_a_workers_run_goes_back_because_no_row_asks_again(stage: Stage) -> None:
+    ready(stage)
+    queue = stage.sqs._queues[aws.URLS[Lane.FAST]]
+    queue.messages[0].body = encode(replace(decode(queue.messages[0].body), subject=Subject.UNCLAIMED))
+    dead(stage)
+
+    stage.deliver_dead()
+
+    (body,) = stage.sqs.bodies(aws.URLS[Lane.FAST])
+    assert (decode(body).subject, decode(body).returns, archived(stage)) == (Subject.UNCLAIMED, 1, 0)
 
 
 def test_a_message_that_comes_back_again_waits_a_quarter_of_an_hour(stage: Stage) -> None:

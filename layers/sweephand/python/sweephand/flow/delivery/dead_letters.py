@@ -151,6 +151,8 @@ def _settled(world: World, rows: gate.Rows, message: Delivered) -> Verdict | Del
     if pointer.subject is Subject.OPERATION:
         carry_on.dead(world, pointer)
         return DONE
+    if pointer.subject is Subject.UNCLAIMED and pointer.returns < MOST_RETURNS:
+        return _back(world, message, pointer, Lane.FAST)
     if pointer.subject is not Subject.RUN:
         return DONE  # its row stays in the index and asks again
     return _of_run(world, rows, message, pointer)
