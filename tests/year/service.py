@@ -189,9 +189,8 @@ class Service:
         if not self.is_out("sweeper"):
             candidates.append(self._useful_tick())
         if self.worker is not None:
-            candidates.append(
-                self.out["worker"] if self.is_out("worker") else self.scene.sqs.next_visible_at([self.worker.url])
-            )
+            away = [self.out[each] for each in ("worker", "api") if self.is_out(each)]
+            candidates.append(max(away, default=self.scene.sqs.next_visible_at([self.worker.url])))
         return min((each for each in candidates if each is not None), default=None)
 
     def _useful_tick(self) -> datetime | None:
