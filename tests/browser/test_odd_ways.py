@@ -326,6 +326,18 @@ SIDEWAYS = """() => [...document.querySelectorAll(".scroll, .tabs, main")]
     .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel ?? each.className)"""
 
 
+def test_the_change_log_does_not_scroll_the_page_sideways_on_a_phone(opened, stack, demo):
+    backup, note = demo.jobs["backup"], "waits-for-the-new-contract-" * 8
+    acme = stack.client()
+    assert acme.post(f"/v1/jobs/{backup}/resume").status_code == 200
+    assert acme.post(f"/v1/jobs/{backup}/pause", json={"note": note}).status_code == 200
+
+    page = opened(f"/jobs/{backup}#changes", viewport={"width": 390, "height": 844})
+
+    page.locator(".diff").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
 def test_no_table_scrolls_sideways_on_a_phone(opened, demo):
     page = opened("/access", viewport=PHONE)
     wrong = {}
