@@ -171,3 +171,21 @@ def test_another_tenants_trouble_is_not_shown(api: Api) -> None:
 
     assert needs(api)
     assert needs(api, OTHER) == []
+
+
+def test_a_host_that_does_not_answer_is_one_item_however_many_jobs_call_it(api: Api) -> None:
+    api.stage.endpoint.answer = lambda _call: DOWN
+    for n in range(3):
+        url = f"https://gone.example.org/{n}"
+        api.create(name=f"job-{n}", action={"type": "http", "url": url, "retry": {"type": "none"}}, schedules=[MINUTES])
+    api.stage.run(61)
+
+    [item] = api.get("/v1/attention").json["items"]
+
+    assert (item["kind"], item["id"], item["count"], item["nextStep"]["verb"]) == (
+        "target",
+        "gone.example.org",
+        3,
+        "look",
+    )
+    assert item["sentence"].startswith("gone.example.org does not answer: 3 runs of 3 jobs failed since 2027-03-01T")

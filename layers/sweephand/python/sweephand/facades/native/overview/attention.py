@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from sweephand.domain.collection import CollectionState
 from sweephand.domain.consumer import Phase
@@ -23,6 +24,8 @@ from sweephand.facades.native.overview import pace, sentences
 from sweephand.facades.native.overview.timeline import MOST_KNOWN
 from sweephand.facades.native.runs.errors import matching
 from sweephand.flow.errors import failures
+from sweephand.flow.errors.failures import OpenRuns
+from sweephand.flow.errors.summaries import By, value_of
 from sweephand.flow.runs.run_lists import JobNames
 from sweephand.records import dataclass
 from sweephand.store.views import jobs, resources, tenants
@@ -32,7 +35,8 @@ MOST_GROUPS, COUNTED = 20, 100
 """How many groups of errors are shown, and how many failed runs of a group are counted."""
 MOST_OPERATIONS, MOST_NAMED = 20, 100
 """How many of the latest operations, and how many collections, flow keys and consumers are examined."""
-KINDS = ("operation", "application", "errors", "circuit", "consumer", "flowKey", "collection", "jobs")
+KINDS = ("operation", "application", "target", "errors", "circuit", "consumer", "flowKey", "collection", "jobs")
+UNANSWERED = frozenset({Reason.DNS, Reason.TLS, Reason.CONNECT, Reason.NO_ANSWER})
 VERBS = ("look", "resume", "redrive", "start", "enable")
 
 
@@ -109,11 +113,42 @@ def _errors(ctx: Context) -> Iterator[Item]:
     looked = (each for each in matching(ctx) if each.closed_through is None or each.closed_through < each.last_at)
     some = list(islice(looked, MOST_GROUPS))
     names = JobNames(ctx.world, ctx.tenant).by_id(each.signature.job_id for each in some)
-    for group in some:
-        there = failures.open_runs(ctx.world, group, COUNTED)
-        if there.count:
+    found = {group: there for group in some if (there := failures.open_runs(ctx.world, group, COUNTED)).count}
+    silent = _silent_hosts(ctx, found)
+    for host, groups in silent.items():
+        yield _host(host, groups, [found[group] for group in groups])
+    shown_above = {group for groups in silent.values() for group in groups}
+    for group, there in found.items():
+        if group not in shown_above:
             name = names[group.signature.job_id] or group.job_name or group.signature.job_id
             yield _group(group, name, there.count, more=there.more)
+
+
+def _silent_hosts(ctx: Context, groups: Iterable[Group]) -> dict[str, list[Group]]:
+    """Returns the groups of failures without an answer, by host, of hosts to which several groups belong."""
+    unanswered = [each for each in groups if each.signature.reason in UNANSWERED]
+    known = jobs.named_jobs(ctx.world.table, ctx.tenant, {each.signature.job_id for each in unanswered})
+    of_host: dict[str, list[Group]] = defaultdict(list)
+    for each in unanswered:
+        target = value_of(each, known.get(each.signature.job_id), By.TARGET)
+        if target is not None and (host := urlsplit(target).hostname):
+            of_host[host].append(each)
+    return {host: found for host, found in of_host.items() if len(found) > 1}
+
+
+def _host(host: str, groups: Sequence[Group], runs: Sequence[OpenRuns]) -> Item:
+    count, since = sum(each.count for each in runs), min(each.first_at for each in groups)
+    number = len({each.signature.job_id for each in groups})
+    which = "1 job" if number == 1 else f"{number} jobs"
+    return Item(
+        *("target", host, host),
+        f"{host} does not answer: {count:,} runs of {which} failed since {text(since)}.",
+        Step("look", "Look at the target, then run the failed runs again", "/v1/errors:summary?groupBy=target"),
+        count=count,
+        since=since,
+        last_at=max(each.last_at for each in groups),
+        reason=groups[0].signature.reason,
+    )
 
 
 def _group(group: Group, name: str, count: int, *, more: bool) -> Item:
