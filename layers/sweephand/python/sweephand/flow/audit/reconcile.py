@@ -24,8 +24,8 @@ from sweephand.domain.runs.admission import MAX_AGE
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, names_zone
 from sweephand.flow.audit import write_off
 from sweephand.flow.jobs import completion
-from sweephand.flow.series import moving
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing, load
@@ -37,6 +37,9 @@ from sweephand.store.index import next_run_index
 from sweephand.store.jobs import generations, jobs
 from sweephand.store.runs import ledger, stats
 from sweephand.store.views import runs as views
+
+with lazy():
+    from sweephand.flow.series import moving
 
 SETTLED_AFTER = timedelta(minutes=10)
 """An instant that is older than this must have its row in the ledger."""
@@ -87,7 +90,7 @@ def repair(world: World, schedule: Schedule, before: StatsItem, *, at_once: bool
     """
     if schedule.state is not ScheduleState.BROKEN:
         load(schedule.packed)
-    if moving.follow(world, schedule):
+    if names_zone(schedule.packed) and moving.follow(world, schedule):
         return Repairs()  # the next audit compares it
     now = world.clock.now()
     compared = _compare(world, schedule, before, now, consistent=False)
