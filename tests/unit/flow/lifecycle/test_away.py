@@ -247,7 +247,7 @@ def test_a_run_in_the_middle_of_which_an_outage_begins_ends_as_its_policy_says(
             return fault(passing, act)
         answered = act()
         ended = passing.operation == "TransactWriteItems" and "finished_at" in repr(passing.request)
-        started = {"the call": passing.service == "endpoint", "the end": ended}[moment]
+        started = started or {"the call": passing.service == "endpoint", "the end": ended}[moment]
         return answered
 
     with stage.taps.faulty(begins):

@@ -164,8 +164,8 @@ def _of_run(world: World, rows: gate.Rows, message: Delivered, pointer: Pointer)
     home = run_action.lane_now(context.job, pointer.kind, Lane.FAST)
     admitted = admission.admit(pointer, context, world.clock.now(), execute.first_sent_at(message, pointer, home))
     if isinstance(admitted, admission.Claim | admission.TakeOver):
-        if context.run is not None and context.run.wake_at is not None:
-            return DONE
+        if context.run is not None and context.run.wake_at is not None and context.run.state is not State.HELD:
+            return DONE  # the wake of a held run only ends it, so its worker needs the message
         if pointer.returns < MOST_RETURNS:
             return _back(world, message, pointer, home)
         why = f"its message came back from the dead letters {MOST_RETURNS} times"
