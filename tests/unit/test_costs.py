@@ -11,7 +11,7 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse
 
 ROOT = Path(__file__).resolve().parents[2]
-A_MILLION, A_MONTH, A_MONTH_OF_RUNNING = 5.00, 4.50, 2.50
+A_MILLION, A_MONTH, A_MONTH_OF_RUNNING = 5.00, 5.00, 2.50
 
 
 @pytest.fixture(scope="module")

@@ -192,7 +192,7 @@ class OfMonths(OfPeriods):
         return any(self.mask(year * 12 + month - 1) for year in years for month in possible)
 
     def next(self, day: int) -> int | None:
-        """Does what the general search does, in one function, because each sweep asks this."""
+        """Returns the same as the general search, in one function, because each sweep asks this."""
         if day > LAST_DAY:
             return None
         day = max(day, FIRST_DAY)
