@@ -68,7 +68,6 @@ ELSEWHERE = {
     "flow/audit/write_off.forget transact": "unit/flow/audit/test_absence.py: weeks without an audit",
     "flow/audit/write_off.expire send_one": "the same",
     "flow/audit/write_off.expire transact": "the same",
-    "store/tenants/audits.read query_all": "contract/native/test_tenancy.py: the health check, which only reads",
     "flow/lifecycle/ended_jobs.check_unused update": "contract/sap/test_unused.py: what was touched meanwhile",
     "flow/series/holding.go_on send_one": "test_held_model.py: more schedules than one look releases",
     "store/calendars/calendars.read_version get": (
@@ -104,6 +103,15 @@ ELSEWHERE = {
     "store/tenants/applications.delete transact": "contract/native/test_absent_workers.py: one that was given up",
     "store/tenants/applications.end_watch update": "contract/native/test_absent_workers.py: a busy worker",
     "flow/runs/unclaimed.look send_one": "contract/native/test_absent_workers.py: a worker that dies in a run",
+    "flow/jobs/large_changes.followed send": "test_large_changes_kept.py: what the plan before owed",
+    "flow/runs/execute._attempt send_one": "test_large_changes_kept.py: an occurrence waits for its schedule's part",
+    "flow/series/moving.follow send": "unit/flow/series/test_moving.py: newer zone data",
+    "flow/series/moving.follow update": "the same",
+    "store/job_sets/job_sets.claim update": "contract/sdk/test_custom_resource_faults.py: a set without an owner",
+    "store/tenants/applications.keep_tasks update": "contract/sdk/test_worker.py: two versions with tasks of their own",
+    "store/views/resources.changes query_all": "explain of the API, which only reads",
+    "store/views/runs._few_pages query": "lists of the API: they only read",
+    "store/views/runs.ranges_before query": "lists of the API: they only read",
     "store/index/next_run_index.oldest query": "unit/flow/sweep/test_sweep.py: a tick is cut short by its deadline",
 }
 """Calls that no history here makes: where in `tests` they are made."""
