@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random  # noqa: TID251 - a life is played again by its seed
 from typing import Any
+from unittest import mock
 from urllib.parse import urlencode
 
+from sweephand import threads
 from sweephand.domain.schedule import Lane
 from sweephand.errors import SweephandError
 from sweephand.facades.azure.routes import AzureApi
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.routes import SapApi
+from sweephand.flow.delivery import dead_letters
 from sweephand.flow.tenants import access
 from sweephand.flow.world import FlowMemory, World
 from sweephand.security.caller import TENANT_SCOPES, Door
@@ -31,7 +34,7 @@ from tests.support import aws
 from tests.support.acting import GUARD
 from tests.support.queues import Message
 from tests.support.sources import VirtualClock
-from tests.support.stage import STACK_SECRET, TENANT, Stage, stage
+from tests.support.stage import STACK_SECRET, TENANT, Stage, in_turn, stage
 from tests.support.taps import Crash, Taps
 from tests.year.faults import Faults
 from tests.year.watch import Watch
@@ -235,6 +238,16 @@ class Service:
 
 
 @contextmanager
+def _in_turn() -> Iterator[None]:
+    """Runs everything in one thread: a seed is the same life each time, and people may act in the middle of a call."""
+    with ExitStack() as patches:
+        patches.enter_context(in_one_thread())
+        for module, name in ((threads, "at_once"), (dead_letters, "at_once"), (dead_letters, "_at_once")):
+            patches.enter_context(mock.patch.object(module, name, in_turn))
+        yield
+
+
+@contextmanager
 def service(seed: int) -> Iterator[Service]:
     """Makes a fresh service with a tenant."""
     memories: list[Memory] = []
@@ -245,7 +258,7 @@ def service(seed: int) -> Iterator[Service]:
             memories.append(memory)
             yield
 
-    with in_one_thread(), stage(shards=1, seed=seed, backend=backend) as scene:
+    with _in_turn(), stage(shards=1, seed=seed, backend=backend) as scene:
         dynamo = memories[0].dynamo
         assert dynamo is not None
         chance = Random(f"service {seed}")
