@@ -221,6 +221,22 @@ def test_occurrences_due_in_a_disabled_collection_are_one_skipped_line(stage: St
     assert sum(run.range_count or 1 for run in rows) == 30
 
 
+def test_occurrences_of_a_collection_disabled_for_longer_than_rows_are_kept_are_one_line(stage: Stage) -> None:
+    planned = stage.create({"every": "P7D"})
+    tenancy.change_collection(
+        stage.world, TENANT, DEFAULT_COLLECTION, lambda there: replace(there, state=CollectionState.DISABLED), None
+    )
+    for _ in range(36 * 24):
+        stage.pass_time(3_600)
+        stage.tick()
+
+    stage.delete(planned)
+    stage.run(300)
+
+    line = stage.only_run(planned)
+    assert (line.state, line.reason, line.range_count) == (State.SKIPPED, Reason.DISABLED, 5)
+
+
 def test_a_one_time_schedule_that_was_due_has_its_row(stage: Stage) -> None:
     planned = backlog(stage, 61, {"at": "2027-03-01T12:01:00Z"})
 

@@ -242,6 +242,8 @@ def end(world: World, deleted: Deleted) -> int:
         for row in world.table.query_all(pk, CatchUpItem.sk.startswith(keys.catch_up("")), consistent=True):
             world.table.delete(pk, row["sk"]["S"])
     there = reconcile.account(world, schedule, stats.read(world.table, schedule))
+    if there.next_at is not None:  # nothing from here on was sent, so it has no row that could have expired
+        there = replace(there, remembered_from=min(there.remembered_from, there.next_at - timedelta(seconds=1)))
     until = deleted.at if there.whole else min(deleted.at, there.newest)
     while True:
         owed = there.owed(until, INSTANTS_AT_ONCE)
