@@ -425,7 +425,8 @@ class Tenant:
 
     def read(self) -> None:
         """Reads what the console shows."""
-        since, until = shown(self.now - self.length / 20), shown(self.now + self.length / 20)
+        near = min(self.length / 20, timedelta(days=6))
+        since, until = shown(self.now - near), shown(self.now + near)
         paths: list[tuple[str, Mapping[str, str]]] = [
             ("/v1/jobs", {}),
             ("/v1/overview", {}),
