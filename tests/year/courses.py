@@ -92,6 +92,10 @@ class Plan(Stretch):
             if self.closed is None or not self.closed.leaves_out(instant, self.rule.zone):
                 yield instant
 
+    def goes_on(self, after: datetime) -> bool:
+        """Tells whether an instant is left. A rule or a calendar that leaves none completes its schedule."""
+        return next(iter(self.instants(after, after + timedelta(days=400))), None) is not None
+
 
 @dataclass
 class Course:

@@ -220,7 +220,7 @@ class Life:
     def _end_course(self, job: Job, course: Course) -> None:
         """Ends a schedule an hour from now, or leaves it if it has ended."""
         last, plan = self.now + HOUR, course.plans[-1]
-        if next(iter(plan.instants(self.now, self.now + 400 * DAY)), None) is None:
+        if not plan.goes_on(self.now):
             return
         body: dict[str, Any] = {**course.rule.body, "endTime": shown(last)}
         until = last.replace(microsecond=0)

@@ -406,7 +406,8 @@ class Tenant:
                 self.at(self.now + timedelta(seconds=30), look)
                 return
             self.busy.difference_update(owners)
-            for _, course in users:
+            going_on = [course for _, course in users if course.plans[-1].goes_on(asked)]  # the others are COMPLETED
+            for course in going_on:
                 course.follow(course.rule, Span(asked, span.answered), changed)
 
         def look() -> None:
