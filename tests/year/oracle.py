@@ -189,7 +189,7 @@ class Oracle:
         workers = {job.id for job in self.life.tenant.jobs if job.of_worker}
 
         def ahead(run: Run) -> timedelta:
-            """Returns how far the clock of whoever let it begin may be ahead: a second executor and workers are exact."""
+            """Returns how far the clock of whoever let it begin may be ahead: other executors and workers are exact."""
             return timedelta(seconds=0 if run.job_id in workers else max(0.0, ahead_s["executor"]))
 
         for received in self.calls:
