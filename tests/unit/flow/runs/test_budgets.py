@@ -354,9 +354,9 @@ def test_the_shortest_interval_of_the_provider_applies_to_every_collection_and_c
     planned = there.create({"every": "PT1M"})
     tenancy.change_tenant(there.world, TENANT, None, Usage(least_interval_s=300))
 
-    with pytest.raises(QuotaExceeded, match="the provider of this tenant allows an occurrence every 300 seconds"):
+    with pytest.raises(QuotaExceeded, match="the provider of this tenant allows at most one occurrence every 300 sec"):
         there.create({"every": "PT4M59S"})
-    with pytest.raises(QuotaExceeded, match="one every 240 seconds"):
+    with pytest.raises(QuotaExceeded, match="two of this schedule may be 240 seconds apart"):
         there.change(planned, timings=[{"every": "PT4M"}])
     with pytest.raises(QuotaExceeded, match="300 seconds"):
         change.change_schedules(
