@@ -232,6 +232,9 @@ def test_each_code_can_occur() -> None:
         "PLANNED_BEFORE",
         "CHANGED_SINCE",
         "NOT_ACTIVE",
+        "IN_LEDGER",
+        "NO_ROW",
+        "TOO_HARD",
     }
     assert met == REASON_CODES.keys() - elsewhere
 
