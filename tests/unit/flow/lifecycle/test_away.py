@@ -261,7 +261,9 @@ def test_a_run_in_the_middle_of_which_an_outage_begins_ends_as_its_policy_says(
             (State.REQUEST_ERROR, Reason.HTTP_STATUS),
             (State.UNKNOWN, Reason.EXECUTOR_LOST),
         }
-        assert any(received.run_id == run.id for received in stage.endpoint.received)
+        called = any(received.run_id == run.id for received in stage.endpoint.received)
+        # Both run at once: the outage may begin before the other's call, and at_most_once repeats no attempt.
+        assert called or (planned is jobs[1] and run.state is State.UNKNOWN)
         assert len(stage.runs(planned)) == 2, "its error action has run"
     assert "undelivered" not in stage.journal.at("error")
 
