@@ -314,7 +314,7 @@ ACTS: dict[str, list[str]] = {
         ),
     ],
     "it says who the worker is and how its task ended; what goes with other outcomes only is refused": [
-        "ApplicationRequest.version",
+        *("ApplicationRequest.version", "ApplicationRequest.tasks"),
         *(f"ClaimRequest.{name}" for name in ("message", "owner", "application", "version", "leaseSeconds", "sentAt")),
         *("Heartbeat.owner", "Heartbeat.leaseSeconds", "TaskReport.retry", "TaskReport.delaySeconds"),
         *(f"TaskReport.{name}" for name in ("owner", "attempt", "outcome", "message", "exception", "details")),

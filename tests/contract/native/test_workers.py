@@ -894,3 +894,16 @@ def test_the_metrics_of_runs_include_the_runs_of_workers(api, hand, outcome, fai
     [late], [end] = (value for line in api.stage.journal.measures[before:] for value in line.values())
     assert [list(line) for line in api.stage.journal.measures[before:]] == [["Lateness"], ["Failed"]]
     assert (2_000 <= late < 4_000, end) == (True, failed)
+
+
+def test_tasks_are_registered_with_a_version_and_replaced_at_the_next_start(api):
+    path = "/v1/applications/billing"
+
+    first = api("PUT", path, {"version": "1", "tasks": ["b", "a"]})
+    later = api("PUT", path, {"version": "1", "tasks": ["c"]})
+    kept = api("PUT", path, {"version": "1"})
+    refused = api("PUT", path, {"tasks": ["a"]})
+    twice = api("PUT", path, {"version": "1", "tasks": ["a", "a"]})
+
+    assert [each.json["tasks"] for each in (first, later, kept)] == [["b", "a"], ["c"], ["c"]]
+    assert [(each.status, each.fields) for each in (refused, twice)] == [(422, ["tasks"]), (422, ["tasks[1]"])]
