@@ -299,17 +299,17 @@ export function merged(lane, scale, at_) {
     found.push({ ms, group: stateGroup(mark.state), until: mark.until ? Date.parse(mark.until) : null, count: mark.count ?? 1, loud: true, word: mark.sentence ?? stateWord(mark.state), href: at(`/runs/${mark.runId}`) });
   }
   const job = at(`/jobs/${lane.jobId}`);
-  const plain = (seconds, group, word) => {
-    for (const second of seconds) {
-      const ms = scale.from + second * 1000;
-      if (!taken.has(Math.floor(ms / 1000))) found.push({ ms, group, until: null, count: 1, loud: false, word, href: "" });
-    }
+  const plain = (second, group, word) => {
+    const ms = scale.from + second * 1000;
+    if (!taken.has(Math.floor(ms / 1000))) found.push({ ms, group, until: null, count: 1, loud: false, word, href: "" });
   };
-  plain(lane.noFailure?.seconds ?? [], "ok", "No failure recorded");
-  plain(lane.noRow?.seconds ?? [], "due", "Due, and nothing recorded yet");
-  const isPast = (second) => scale.from + second * 1000 <= at_;
-  plain((lane.planned?.seconds ?? []).filter(isPast), "unread", "Due since this page was loaded; no failure recorded");
-  plain((lane.planned?.seconds ?? []).filter((second) => !isPast(second)), "planned", "Planned");
+  for (const second of lane.noFailure?.seconds ?? []) plain(second, "ok", "No failure recorded");
+  for (const second of lane.noRow?.seconds ?? []) plain(second, "due", "Due, and nothing recorded yet");
+  const now_s = (at_ - scale.from) / 1000;
+  for (const second of lane.planned?.seconds ?? []) {
+    if (second <= now_s) plain(second, "unread", "Due since this page was loaded; no failure recorded");
+    else plain(second, "planned", "Planned");
+  }
   const drawn = [];
   for (const one of found.filter((each) => each.ms >= scale.from && each.ms <= scale.from + scale.span).sort((a, b) => a.ms - b.ms)) {
     const place = x(one.ms);
