@@ -441,6 +441,8 @@ class _Day:
         url = self.api("PUT", "/v1/applications/billing", {})["queueUrl"]
         self.sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "1"})
         self.api("PUT", "/v1/applications/billing", {})  # in another form by hand: it is brought back
+        self.api("PUT", "/v1/applications/given-up", {})
+        self.api("DELETE", "/v1/applications/given-up", expect=204)
         task = {"type": "queue", "application": "billing", "task": "report"}
         body = {"action": task, "schedules": [{"every": "PT5M"}]}
         job = self.api("POST", "/v1/jobs", body, expect=201)["id"]
@@ -624,7 +626,8 @@ class _Day:
         return self.call("SweeperFunction", json.loads((ROOT / "events" / "sweeper" / "tick.json").read_text()))
 
     def audit(self):
-        return self.call("AuditorFunction", json.loads((ROOT / "events" / "auditor" / "everything.json").read_text()))
+        for event in ("everything", "hour"):
+            self.call("AuditorFunction", json.loads((ROOT / "events" / "auditor" / f"{event}.json").read_text()))
 
     def work_off(self):
         """Works off all lanes until none has a message that is due."""
