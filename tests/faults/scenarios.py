@@ -183,6 +183,22 @@ class LostExecutors(Scenario):
         return OK
 
 
+def two_dead_letters(at: Play) -> None:
+    """Makes dead letters of one message that nobody took in time, and of one whose executor died with it."""
+
+    def deadly(_call: Call) -> Outcome:
+        raise Crash
+
+    at.go_to(0.9)
+    at.outage(8)
+    at.bury()
+    at.go_to(1.9)
+    at.scene.endpoint.script = [deadly]
+    at.go_to(2.1)
+    at.bury_held()
+    at.go_to(6)
+
+
 class DeadLetters(Scenario):
     """One message never reached an executor that could settle it, another lost its executor in the call.
 
@@ -197,17 +213,7 @@ class DeadLetters(Scenario):
         job = at.create(counted(3))
         undelivered = frozenset({State.ERROR, State.SUCCESS})  # by the audit, where the messages were purged before
         at.expect(job, {first: undelivered, second: undelivered, third: State.SUCCESS})
-        at.go_to(0.9)
-        at.outage(8)
-        at.bury()
-        at.go_to(1.9)
-        at.scene.endpoint.script = [self._deadly]
-        at.go_to(2.1)
-        at.bury_held()
-        at.go_to(6)
-
-    def _deadly(self, _call: Call) -> Outcome:
-        raise Crash
+        two_dead_letters(at)
 
 
 class ReturnedLetters(Scenario):
@@ -218,17 +224,7 @@ class ReturnedLetters(Scenario):
     def history(self, at: Play) -> None:
         job = at.create(counted(2))
         at.expect(job, minutes(1, 2))
-        at.go_to(0.9)
-        at.outage(8)
-        at.bury()
-        at.go_to(1.9)
-        at.scene.endpoint.script = [self._deadly]
-        at.go_to(2.1)
-        at.bury_held()
-        at.go_to(6)
-
-    def _deadly(self, _call: Call) -> Outcome:
-        raise Crash
+        two_dead_letters(at)
 
 
 class NotBegun(Scenario):
