@@ -64,14 +64,16 @@ def made() -> dict[Path, str]:
     files[Path("api_errors.py")] = api_errors()
     files = _formed(files)
     own = {path.relative_to(SDK): path.read_text() for path in SDK.glob("aio/*.py")}
-    halves = {path: text for path, text in (own | files).items() if path.parts[0] == "aio"}
-    note = '"""Made from {} by .ci/sdk.py."""\n'
-    blocking = {
-        Path("sync", *path.parts[1:]): in_turn(text if text.strip() else note.format(path.as_posix()))
-        for path, text in halves.items()
-    }
+    resources = {path: text for path, text in files.items() if path.parts[0] == "aio"}
+    halves = {path: f"{_sign(path)}{text}" for path, text in own.items()} | resources
+    blocking = {Path("sync", *path.parts[1:]): in_turn(text) for path, text in halves.items()}
     files |= _formed(blocking)
     return {SDK / path: text for path, text in files.items()}
+
+
+def _sign(path: Path) -> str:
+    """Returns the first line of a module of `sync`: a linter knows it, and so does a person who opens the file."""
+    return f"# Generated from {path.as_posix()} by `make sdk`. Do not edit.\n"
 
 
 def _formed(files: Mapping[Path, str]) -> dict[Path, str]:

@@ -1,3 +1,4 @@
+# Generated from aio/caller.py by `make sdk`. Do not edit.
 """Calls to the API, with credential, idempotency key, retries and errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Generated from aio/client.py by `make sdk`. Do not edit.
 """The client of a stack."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Generated from aio/http.py by `make sdk`. Do not edit.
 """The transport: the only module of this half that imports httpx2 (decision 0130)."""
 
 from __future__ import annotations

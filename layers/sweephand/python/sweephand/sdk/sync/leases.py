@@ -1,3 +1,4 @@
+# Generated from aio/leases.py by `make sdk`. Do not edit.
 """Takes the lease of a consumer, which a killed process may still hold."""
 
 from __future__ import annotations

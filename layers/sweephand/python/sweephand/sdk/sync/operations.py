@@ -1,3 +1,4 @@
+# Generated from aio/operations.py by `make sdk`. Do not edit.
 """Waits for the end of operations."""
 
 from __future__ import annotations

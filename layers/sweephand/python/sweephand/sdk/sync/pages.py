@@ -1,3 +1,4 @@
+# Generated from aio/pages.py by `make sdk`. Do not edit.
 """Lists, read item by item or page by page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Generated from aio/root.py by `make sdk`. Do not edit.
 """Root's JobScheduler: its methods and events, on the native API. Source: the types of @rootsdk/server-bot 0.17.0."""
 
 from __future__ import annotations
