@@ -22,7 +22,7 @@ LOGS_GB, LOGS_GB_MONTH = 0.50, 0.03
 KMS_KEY, KMS_REQUEST, KMS_RSA_REQUEST = 1.00, 3e-6, 15e-6
 SECRET = 0.40
 ALARM, METRIC, DASHBOARD = 0.10, 0.30, 3.00
-ALARMS = 8
+ALARMS = 14
 HTTP_REQUEST = 1.00e-6
 
 MONTH_H = 730
@@ -51,11 +51,12 @@ ASSUMED: Mapping[str, Assumed] = {
     "table_s": Assumed(0.04, "seconds that a batch waits for table and queue", "U7"),
     "row_kb": Assumed(1.2, "KB that a run and its index entries take", "-"),
     "log_kb": Assumed(0.4, "KB that a run's log line takes", "-"),
-    "tick_log_kb": Assumed(1.1, "KB that the log lines of a minute take", "-"),
+    "report_kb": Assumed(0.4, "KB that Lambda's own log lines about an invocation take", "-"),
+    "tick_log_kb": Assumed(0.5, "KB that the log lines of a minute take, in addition to Lambda's", "-"),
     "bunched": Assumed(10, "runs per receive, if many are due at once", "U4"),
     "spread": Assumed(1, "runs per receive, if each comes alone", "U4"),
 }
-SWEEPER_GB, EXECUTOR_GB, AUDITOR_GB = 1769 / 1024, 0.5, 1.0
+SWEEPER_GB, EXECUTOR_GB, AUDITOR_GB = 1769 / 1024, 0.5, 1769 / 1024
 PROCESSOR_OF_EXECUTOR = 512 / 1769
 KEPT_DAYS = 15
 
@@ -111,7 +112,7 @@ def million(received: float) -> list[Line]:
     stored = MILLION * _assumed("row_kb") * GB_OF_KB * KEPT_DAYS * 24 / MONTH_H
     executor_s = _assumed("target_s") + _assumed("table_s") + received * figures.run_s / PROCESSOR_OF_EXECUTOR
     gb_s = calls * executor_s * EXECUTOR_GB
-    logs = MILLION * _assumed("log_kb") * GB_OF_KB
+    logs = (MILLION * _assumed("log_kb") + calls * _assumed("report_kb")) * GB_OF_KB
     # Messages are sent, received and deleted in tens or one by one. Each batch sets its visibility once.
     requests, fair = 4 * calls, 3 * calls
     # Includes reading the collection's state, if no other run did so within two seconds.
@@ -135,7 +136,11 @@ def million(received: float) -> list[Line]:
             min(gb_s, FREE["Lambda GB-s"]) * LAMBDA_GB_S + min(calls, FREE["Lambda requests"]) * LAMBDA_REQUEST,
         ),
         Line("Lambda: sweeper", MILLION * figures.sweep_s * SWEEPER_GB * LAMBDA_GB_S),
-        Line("Logs: one line per run", logs * (LOGS_GB + LOGS_GB_MONTH), min(logs, FREE["GB of logs"]) * LOGS_GB),
+        Line(
+            "Logs: one line per run, and Lambda's own",
+            logs * (LOGS_GB + LOGS_GB_MONTH),
+            min(logs, FREE["GB of logs"]) * LOGS_GB,
+        ),
     ]
 
 
@@ -143,7 +148,6 @@ def idle() -> list[Line]:
     """Returns the lines for a month in which nothing is due, in a stack with the template's defaults."""
     return [
         *running(),
-        Line("CloudWatch: the custom metrics `OldestDue` and `Unaudited`", 2 * METRIC, 2 * METRIC),
         Line(f"CloudWatch: {ALARMS} alarms (not with `Alarms=off`)", ALARMS * ALARM, ALARMS * ALARM),
         Line("KMS: the key of the stack's own identity (not with `OutboundIdentity=off`)", KMS_KEY),
     ]
@@ -156,7 +160,8 @@ def running() -> list[Line]:
     tick_gb_s = MINUTES * _assumed("tick_s") * SWEEPER_GB
     letters_gb_s = MINUTES * _assumed("letters_s") * EXECUTOR_GB
     audit_gb_s = MONTH_H * _assumed("audit_s") * AUDITOR_GB
-    logs = MINUTES * _assumed("tick_log_kb") * GB_OF_KB
+    # The sweeper and the check for dead letters.
+    logs = MINUTES * (_assumed("tick_log_kb") + 2 * _assumed("report_kb")) * GB_OF_KB
     return [
         Line("KMS: the key of the jobs' secrets", KMS_KEY),
         Line("Secrets Manager: the stack's secret", SECRET),

@@ -11,8 +11,8 @@ from sweephand.telemetry import METRICS
 # A metric without a line here is an error: whoever adds one says what it means and when it is written.
 MEANINGS: Mapping[str, tuple[str, str]] = {
     "OldestDue": (
-        "How long the oldest row had been due when the tick found it. Normally 0.",
-        "by each sweeper with each tick that saw all its rows",
+        "How long the oldest row had been due when the tick found it. Normally, none is due.",
+        "by each tick that found a due row",
     ),
     "Lateness": (
         "From the planned instant to the start of the first attempt, one value per run.",
@@ -30,11 +30,14 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "1 for each application whose messages nobody receives, by every check.",
         "once a minute for each application that is away",
     ),
-    "Unaudited": (
-        "About how many schedules no audit has compared with the ledger for three days. Normally 0.",
-        "by each worker at the end of each audit",
+    "Throttled": (
+        "Requests that the table or an index refused in all of their attempts, because it was asked for too much.",
+        "when it happens",
     ),
-    "AuditFindings": ("Repairs by the audit. Normally there are none.", "when it happens"),
+    "AuditFindings": (
+        "Repairs by the audit, and about how many schedules it has not compared for three days. Normally none.",
+        "when it happens",
+    ),
     "DeadLetters": (
         "Messages that could not be processed in ten receives. Most of them go back to their queues.",
         "when it happens",
@@ -51,7 +54,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "when it happens",
     ),
 }
-STATISTICS = {"Maximum": "the maximum of", "Sum": "the sum of", "SampleCount": "the number of values of"}
+STATISTICS = {"Maximum": "the maximum of", "Sum": "the sum of", "p90": "the 90th percentile of"}
 COMPARED = {"GreaterThanOrEqualToThreshold": "is at least", "LessThanThreshold": "is below"}
 PAGE = re.compile(r"\$\{AWS::StackName\}: (.+) \(docs/operate/(.+)\.md\)")
 
@@ -80,9 +83,8 @@ def alarms(template: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
 def _condition(facts: Mapping[str, Any]) -> str:
     threshold = facts["Threshold"]
     limit = f"`{threshold['Ref']}`" if isinstance(threshold, dict) else str(threshold)
-    watched = (
-        f"{STATISTICS[facts['Statistic']]} `{facts['MetricName']}` {COMPARED[facts['ComparisonOperator']]} {limit}"
-    )
+    statistic = STATISTICS[facts.get("Statistic") or facts["ExtendedStatistic"]]
+    watched = f"{statistic} `{facts['MetricName']}` {COMPARED[facts['ComparisonOperator']]} {limit}"
     minutes, times = facts["Period"] // 60, facts["EvaluationPeriods"]
     span = f"{minutes} minutes" if minutes > 1 else "a minute"
     missing = "; missing values count too" if facts["TreatMissingData"] == "breaching" else ""

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -430,7 +430,7 @@ def stage(
     with (backend or in_memory)(tap):
         known, kms = clients
         table = copy(known)
-        table._clock, table._chance = clock, chance
+        table._clock, table._chance, table._throttled = clock, chance, partial(journal.count, "Throttled")
         table.client.create_table(**aws.table_request(TABLE))
         key_id = kms.create_key()["KeyMetadata"]["KeyId"]
         settings = Settings(

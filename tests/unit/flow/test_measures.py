@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import runpy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
+from sweephand import wiring
+from sweephand.errors import Unavailable
 from sweephand.flow.runs import results
 from sweephand.flow.sweep import sweep
+from sweephand.store.dynamo.table import Item
 from sweephand.store.index import next_run_index
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, crash_after, refused
+from tests.support.taps import Act, Crash, Passing, conflict, crash_after, refused
 from tests.unit.flow.common import HOUR, fixed, once
 
+ROOT = Path(__file__).resolve().parents[3]
 LATE = [250]
 """Milliseconds: the virtual clock is a quarter of a second after the full one."""
 
@@ -27,13 +34,13 @@ def written(stage: Stage, name: str) -> list[float | Sequence[float]]:
 # The sweeper
 
 
-def test_a_tick_in_time_reports_that_nothing_is_due(stage: Stage) -> None:
+def test_a_tick_in_time_writes_nothing(stage: Stage) -> None:
     stage.create({"every": "PT10S"})
     stage.create({"cron": "* * * * *"})
 
     stage.run(600)
 
-    assert written(stage, "OldestDue") == [0] * 11
+    assert written(stage, "OldestDue") == []
     assert written(stage, "Resent") == []
 
 
@@ -44,7 +51,7 @@ def test_the_first_tick_after_an_outage_reports_the_longest_wait(stage: Stage) -
     stage.tick()
     stage.tick()
 
-    assert written(stage, "OldestDue") == [90, 0]
+    assert written(stage, "OldestDue") == [90]
 
 
 def test_the_oldest_of_all_shards_counts(stage: Stage) -> None:
@@ -77,7 +84,7 @@ def test_rows_that_a_tick_did_not_reach_count_too(stage: Stage) -> None:
     assert written(stage, "OldestDue") == [1_500]
 
 
-def test_a_tick_that_could_not_read_its_rows_writes_no_measure(stage: Stage) -> None:
+def test_a_tick_that_could_not_read_its_rows_counts_what_was_throttled(stage: Stage) -> None:
     stage.create({"cron": "* * * * *"})
 
     def no_index(passing: Passing, act: Act) -> Any:
@@ -87,6 +94,68 @@ def test_a_tick_that_could_not_read_its_rows_writes_no_measure(stage: Stage) -> 
         tally = stage.tick()
 
     assert tally.unseen
+    assert stage.journal.measures == [{"Throttled": 1}] * 3, "the list of what is disabled, and each of two shards"
+
+
+def test_a_tick_that_could_not_read_its_rows_fails_so_that_its_event_is_kept(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "build", lambda: stage.world)
+    sweeper = runpy.run_path(str(ROOT / "functions" / "sweeper" / "app.py"))
+    stage.create({"cron": "* * * * *"})
+
+    with stage.taps.once("dynamodb.Query", refused, skip=1), pytest.raises(Unavailable, match="could not be read"):
+        sweeper["handler"]({"worker": 0, "workers": 1}, None)
+    sweeper["handler"]({"worker": 0, "workers": 1}, None)
+
+    stage.pass_time(60)
+    stage.deliver_all()
+    assert len(stage.endpoint.received) == 1
+
+
+def test_a_request_that_the_table_throttled_in_all_attempts_is_counted(stage: Stage) -> None:
+    table, row = stage.world.table, Item(pk="a", sk="b")
+    requests: Mapping[str, Callable[[], object]] = {
+        "dynamodb.GetItem": lambda: table.get(Item, "a", "b"),
+        "dynamodb.PutItem": lambda: table.put(row),
+        "dynamodb.TransactWriteItems": lambda: table.transact([table.put_op("row", row)]),
+        "dynamodb.BatchGetItem": lambda: table.batch_get([("a", "b")]),
+    }
+
+    for name, request in requests.items():
+        with stage.taps.once(name, refused), pytest.raises(Unavailable):
+            request()
+
+    assert stage.journal.measures == [{"Throttled": 1}] * len(requests)
+
+
+def test_parts_of_a_request_that_were_throttled_are_counted(stage: Stage) -> None:
+    table, row = stage.world.table, Item(pk="a", sk="b")
+
+    def throttled(passing: Passing, _act: Act) -> Any:
+        reasons = {"CancellationReasons": [{"Code": "ThrottlingError"}]}
+        raise ClientError({"Error": {"Code": "TransactionCanceledException"}, **reasons}, passing.operation)  # type: ignore[typeddict-unknown-key]
+
+    def half(_passing: Passing, _act: Act) -> Any:
+        return {"Responses": [{}, {"Error": {"Code": "ProvisionedThroughputExceeded"}}]}
+
+    with stage.taps.once("dynamodb.TransactWriteItems", throttled):
+        table.transact([table.put_op("row", row)])
+    with stage.taps.once("dynamodb.BatchExecuteStatement", half):
+        table.statements([{}, {}])
+
+    assert stage.journal.measures == [{"Throttled": 1}] * 2
+
+
+def test_a_condition_that_failed_and_a_conflict_are_not_counted_as_throttled(stage: Stage) -> None:
+    table, row = stage.world.table, Item(pk="a", sk="b")
+    absent = Item.pk.does_not_exist()
+    table.put(row)
+
+    with stage.taps.once("dynamodb.TransactWriteItems", conflict):
+        table.transact([table.put_op("row", row)])
+    table.put(row, absent)
+
     assert stage.journal.measures == []
 
 
@@ -96,10 +165,12 @@ def test_failed_advances_are_reported_in_the_same_line(stage: Stage) -> None:
     def no_advance(passing: Passing, act: Act) -> Any:
         return refused(passing, act) if passing.name == "dynamodb.BatchExecuteStatement" else act()
 
+    stage.pass_time(90 + 60)
     with stage.taps.faulty(no_advance):
         stage.tick()
 
-    assert stage.journal.measures == [{"OldestDue": 0, "Resent": 1}]
+    assert stage.journal.measures[-1] == {"OldestDue": 90, "Resent": 1}
+    assert stage.journal.counts["Throttled"] == sweep.ADVANCE_TRIES
 
 
 def test_finding_the_oldest_row_costs_a_tick_in_time_no_query(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

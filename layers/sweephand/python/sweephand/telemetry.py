@@ -26,7 +26,7 @@ METRICS: Mapping[str, str] = {
     "Lateness": "Milliseconds",
     "OldestDue": "Seconds",
     "Resent": "Count",
-    "Unaudited": "Count",
+    "Throttled": "Count",
 }
 """All metrics with their units. Each one costs money per month, so there are at most ten, with one dimension."""
 

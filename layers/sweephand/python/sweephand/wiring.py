@@ -45,7 +45,10 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     settings = settings or from_environment()
     clock = clock or SystemClock()
     chance = chance or SystemChance()
-    table = Table(settings.table_name, clock, chance, region=settings.region)
+    journal = Telemetry(settings.stack_name)
+    table = Table(
+        settings.table_name, clock, chance, region=settings.region, throttled=partial(journal.count, "Throttled")
+    )
     table.session.register_component("data_loader", ServiceData())
     table.open()
     clients = Clients(table, settings)
@@ -74,7 +77,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         perform=_perform,
         callback_keys=later(lambda: callback_keys.CallbackKeys(table, box, clock, chance)),
         pointer_keys=pointers,
-        journal=Telemetry(settings.stack_name),
+        journal=journal,
     )
 
 

@@ -117,16 +117,16 @@ def audit(
 
 
 def _report(this: _Audit, left: Sequence[Round], rounds: Mapping[int, Round]) -> None:
-    """Writes the log lines and metrics.
-
-    Each worker watches the shards of all workers. If `Unaudited` has no value, no audit was completed.
-    """
+    """Writes the log lines and metrics. Each worker watches the shards of all workers."""
     world, findings = this.world, this.findings
     world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.found)
     if left:
         world.journal.warning("the audit ran out of time; the next one continues", left=len(left))
-    found = {"AuditFindings": findings.found} if findings.found else {}
-    world.journal.measure(Unaudited=audits.overdue(rounds.values(), world.clock.now()), **found)
+    overdue = audits.overdue(rounds.values(), world.clock.now())
+    if overdue:
+        world.journal.warning("schedules have not been compared for three days", left=overdue)
+    if findings.found or overdue:
+        world.journal.count("AuditFindings", findings.found + overdue)
 
 
 def _instant(text: str) -> datetime:

@@ -85,10 +85,20 @@ class Table:
     """The table.
 
     Timeouts are short (connect 1 s, read 3 s, 3 attempts in all): the worst case stays below API Gateway's 30 s.
+    throttled: is called with the number of requests that the table or an index throttled in all their attempts.
     """
 
-    def __init__(self, name: str, clock: Clock, chance: Chance, *, region: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        chance: Chance,
+        *,
+        region: str | None = None,
+        throttled: Callable[[int], object] = lambda _: None,
+    ) -> None:
         self.name = name
+        self._throttled = throttled
         self._clock = clock
         self._chance = chance
         self._connection = Connection(
@@ -125,6 +135,7 @@ class Table:
             code = refused.response.get("Error", {}).get("Code")
             if code == "TransactionConflictException":
                 raise _Contended("another change of the same item is under way") from refused
+            self._count_throttled([code])
             if code in PASSING or refused.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500:
                 raise Unavailable("the table did not answer in time") from refused
             raise
@@ -162,6 +173,7 @@ class Table:
             if left:
                 tries += 1
                 if tries > CONFLICT_TRIES:
+                    self._throttled(1)
                     raise Unavailable("the table is throttled")
                 self._clock.sleep(self._chance.uniform(0.01, 0.05 * 2**tries))
                 wanted = left + wanted
@@ -310,6 +322,7 @@ class Table:
                     return Cancelled(refused)
                 if not any(reason.get("Code") in PASSING for reason in reasons):
                     raise
+                self._count_throttled([reason.get("Code") for reason in reasons])
                 self._wait_for_others(tries)
             else:
                 return Written()
@@ -334,16 +347,27 @@ class Table:
     def statements(self, statements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Sends up to 25 PartiQL updates in one call. Returns their answers in order, with `Error` if one failed."""
         answer = self.call("batch_execute_statement", Statements=list(statements))
+        self._count_throttled([each.get("Error", {}).get("Code") for each in answer["Responses"]])
         return list(answer["Responses"])
 
+    def _count_throttled(self, codes: Iterable[str | None]) -> None:
+        throttled = sum(code in THROTTLED for code in codes)
+        if throttled:
+            self._throttled(throttled)
 
-PASSING = frozenset(
+
+THROTTLED = frozenset(
     {
         "ThrottlingException",
         "ThrottlingError",
         "ProvisionedThroughputExceededException",
         "ProvisionedThroughputExceeded",
         "RequestLimitExceeded",
+    }
+)
+"""Error codes of a table or an index that is asked for more than it can do."""
+PASSING = THROTTLED | frozenset(
+    {
         "TransactionConflict",
         "TransactionConflictException",
         "TransactionInProgressException",
