@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore import session
 
 if TYPE_CHECKING:
     from sweephand.flow.world import World
     from tests.support.stage import Stage
+
+session.create_loader = cache(session.create_loader)
+"""Service models are read once per process: each session of botocore would parse megabytes of JSON of its own."""
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ from sweephand.store.tenants.pointer_keys import PointerKeys
 from sweephand.store.views import totals
 from sweephand.store.views.totals import Totals
 from sweephand.telemetry import ALLOWED, METRICS
-from tests.faults.memory import in_memory
+from tests.faults.memory import Memory, in_memory
 from tests.support import aws, taps
 from tests.support import bucket as buckets
 from tests.support.bucket import VirtualBucket
@@ -414,6 +414,13 @@ def _clients() -> tuple[Any, Any]:
 def on_moto(tap: taps.Taps) -> Iterator[None]:
     """Makes moto answer below boto3."""
     with mock_aws(), taps.on_botocore(tap):
+        yield
+
+
+@contextmanager
+def with_targets_on_moto(tap: taps.Taps) -> Iterator[None]:
+    """Makes moto answer what jobs call on AWS. The table and the key of the service stay in memory."""
+    with mock_aws(), taps.on_botocore(tap, Memory(), {"dynamodb", "kms"}):
         yield
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
@@ -91,11 +91,15 @@ class Taps:
 
 
 @contextmanager
-def on_botocore(taps: Taps, instead: Callable[[str, str, dict[str, Any]], Any] | None = None) -> Iterator[None]:
+def on_botocore(
+    taps: Taps,
+    instead: Callable[[str, str, dict[str, Any]], Any] | None = None,
+    services: Collection[str] | None = None,
+) -> Iterator[None]:
     """Sends every call of a botocore client of this process through the taps. It also answers the calls that moto
     answers wrongly.
 
-    instead: answers (service, operation, request) in the place of moto.
+    instead: answers (service, operation, request) in the place of moto. services: for which; for all without it.
     """
     real = BaseClient._make_api_call
 
@@ -106,7 +110,7 @@ def on_botocore(taps: Taps, instead: Callable[[str, str, dict[str, Any]], Any] |
 
     def call(client: Any, operation: str, request: dict[str, Any]) -> Any:
         passing = Passing(client.meta.service_model.service_name, operation, request)
-        if instead is not None:
+        if instead is not None and (services is None or passing.service in services):
             return taps(passing, lambda: instead(passing.service, operation, request))
         return taps(passing, lambda: act(client, operation, request))
 

@@ -18,7 +18,7 @@ from tests.support.acting import GUARD, ROLE, Roles, arn, client
 from tests.support.azure import KEYS, STORAGE_TOKEN, azure
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import TASKS, VirtualEcs
-from tests.support.stage import on_moto
+from tests.support.stage import with_targets_on_moto
 from tests.unit.actions.aws.test_aws import MADE, Bus, Lambda
 
 if TYPE_CHECKING:
@@ -108,7 +108,10 @@ def there() -> Iterator[Api]:
 @pytest.fixture
 def acting() -> Iterator[Api]:
     """Jobs do what they say, on moto; Lambda and EventBridge answer as they do on AWS, Azure is a small server."""
-    with azure() as there, made(backend=on_moto, guarded=replace(there.guard, aws=GUARD.aws, tasks=TASKS)) as api:
+    with (
+        azure() as there,
+        made(backend=with_targets_on_moto, guarded=replace(there.guard, aws=GUARD.aws, tasks=TASKS)) as api,
+    ):
         client("sqs").create_queue(QueueName="orders")
         client("sns").create_topic(Name="news")
         client("stepfunctions").create_state_machine(name="m", roleArn=ROLE, **MADE)
