@@ -106,6 +106,17 @@ def tick(world: World, shards: Iterable[int]) -> Tally:
     return total
 
 
+def tick_or_fail(world: World, shards: Iterable[int]) -> Tally:
+    """Sweeps like `tick`. Raises Unavailable after that if it could not see all rows.
+
+    Lambda then counts a failed invocation, and keeps its event as evidence.
+    """
+    total = tick(world, shards)
+    if total.unseen:
+        raise Unavailable("a shard could not be read to its end; the next tick reads it again")
+    return total
+
+
 def _measure(world: World, total: Tally) -> None:
     """Publishes what is late or repeated. A tick in time writes nothing, because a metric costs money by the hour."""
     values = {"OldestDue": total.oldest_due_s, "Resent": total.resent}
