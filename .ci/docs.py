@@ -95,7 +95,7 @@ STATES_OF: Mapping[Reason, str] = {
     Reason.UNKNOWN_TASK: "ERROR",
     Reason.EXECUTOR_LOST: "UNKNOWN",
     Reason.UNDELIVERED: "ERROR",
-    Reason.CIRCUIT_OPEN: "ERROR",
+    Reason.CIRCUIT_OPEN: "ERROR, MISSED",
     Reason.OVERLAP: "SKIPPED",
     Reason.PAUSED: "SKIPPED",
     Reason.DISABLED: "SKIPPED",

@@ -36,7 +36,7 @@ export const REASONS = {
   "UNKNOWN_TASK": "The worker does not know the task.",
   "EXECUTOR_LOST": "Its executors were lost, more often than allowed.",
   "UNDELIVERED": "No executor could begin it, although its message came back from the dead letters 24 times.",
-  "CIRCUIT_OPEN": "The circuit of its target was open.",
+  "CIRCUIT_OPEN": "Its target did not answer other calls or was unavailable, so it waited for too long (see message).",
   "OVERLAP": "Another run of its schedule was active; message names it.",
   "PAUSED": "Its job was paused.",
   "DISABLED": "Its schedule, job, collection or tenant was switched off.",

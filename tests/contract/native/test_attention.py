@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from sweephand.actions.call import Call
+from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.facades.native.overview import attention
 from sweephand.flow.operations import verbs
 from sweephand.store.flow_keys import circuits
 from tests.contract.native.api import JOB, OTHER, TENANT, Api
-from tests.support.endpoint import DOWN, WRONG
+from tests.support.endpoint import DOWN, OK, WRONG
 
 MINUTES = {"name": "minutes", "cron": "* * * * *"}
 
@@ -189,3 +191,26 @@ def test_a_host_that_does_not_answer_is_one_item_however_many_jobs_call_it(api: 
         "look",
     )
     assert item["sentence"].startswith("gone.example.org does not answer: 3 runs of 3 jobs failed since 2027-03-01T")
+
+
+def test_a_target_that_hangs_needs_attention_until_it_answers_even_if_no_run_has_failed_for_good(api: Api) -> None:
+    def hangs(call: Call) -> Outcome:
+        api.stage.clock.advance(15)
+        return Outcome(Verdict.FAILED, Reason.NO_ANSWER, message="no answer within 15 s", retryable=True)
+
+    action = {**JOB["action"], "url": "https://dead.example/a", "retry": {"type": "fixed", "delaySeconds": 600}}
+    made = api.create({"action": action, "schedules": [MINUTES]})
+    api.stage.endpoint.answer = hangs
+    api.stage.run(120)
+
+    (item,) = needs(api)
+    schedule = made["schedules"][0]["id"]
+    due = "2027-03-01T12:02:00Z"
+    explained = api.get(f"/v1/jobs/{made['id']}/schedules/{schedule}/explain", query={"at": due}).json
+    api.stage.endpoint.answer = OK
+    api.stage.run(120)
+
+    assert (item["kind"], item["id"], item["reason"]) == ("target", "https://dead.example", "NO_ANSWER")
+    assert item["sentence"].startswith("https://dead.example has not answered since 2027-03-01T12:01:15Z")
+    assert explained["occurs"]
+    assert needs(api) == []

@@ -46,12 +46,22 @@ class Subscription:
 
 
 @dataclass(frozen=True)
+class Silence:
+    """A note that a target does not answer. hangs: whether its calls keep executors busy. until: when the note ends."""
+
+    since: datetime
+    until: datetime
+    reason: str
+    hangs: bool = False
+
+
+@dataclass(frozen=True)
 class Tenant:
     """An owner of data. applications: its subscriptions by name. purge: the operation that deletes it.
 
     withheld: scopes that the provider withholds from all callers of the tenant. created_by, modified_by: client ids;
     None for the service and for rows that are older than these members. off_times: when it was disabled
-    (domain.occurrences.off_times).
+    (domain.occurrences.off_times). silences: targets that do not answer its calls, by host or address.
     """
 
     name: str
@@ -66,6 +76,7 @@ class Tenant:
     modified_at: datetime | None = None
     modified_by: str | None = None
     off_times: str | None = None
+    silences: Mapping[str, Silence] = field(default_factory=dict)
 
 
 MOST_SCHEDULES = 10_000_000
@@ -190,6 +201,7 @@ class Terms:
     enabled: whether both are enabled. tenant_active: whether the tenant is. purging: whether one of them is being
     deleted with everything in it. tenant_since: when the tenant was created; None if it does not exist. withheld: the
     scopes that no caller of the tenant has. off_times: when one of the two was disabled. attributes: see Collection.
+    silences: see Tenant.
     """
 
     enabled: bool = True
@@ -206,3 +218,4 @@ class Terms:
     pace: Pace = Pace()
     off_times: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    silences: Mapping[str, Silence] = field(default_factory=dict)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from sweephand.store.tenants.pointer_keys import PointerKeys
 
 
+REMEMBERED = 10_000
+
+
 @dataclass
 class FlowMemory:
     """State that a process keeps between runs: of flow keys and consumers, and how many runs have begun.
@@ -37,8 +42,9 @@ class FlowMemory:
     lock: guards all of it. runs: runs begun in this minute, by tenant. groups: threads that ask a turnstile at the same
     time. moving: the lock of the thread that may move the turnstile. placeless: keys that did not limit parallel calls
     when they were last read. circuits: by key and target, with the time of reading (monotonic seconds). consumers: by
-    tenant and name, likewise. loads: what flow.jobs.load_ahead last computed, by tenant. requests: meters of tenants'
-    requests, by who sends them.
+    tenant and name, likewise. answers: when a host or an address last answered, by tenant. silent_calls: how many calls
+    to silent targets are under way, likewise. loads: what flow.jobs.load_ahead last computed, by tenant. requests:
+    meters of tenants' requests, by who sends them.
     """
 
     lock: Lock = field(default_factory=Lock)
@@ -48,8 +54,17 @@ class FlowMemory:
     circuits: dict[tuple[str, str, str], tuple[float, Circuit]] = field(default_factory=dict)
     consumers: dict[tuple[str, str], tuple[float, Consumer]] = field(default_factory=dict)
     loads: dict[str, Kept] = field(default_factory=dict)
+    answers: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    silent_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     runs: Counters | None = None
     requests: dict[str, RateMeter] = field(default_factory=dict)
+
+    def answered(self, tenant: str, targets: Sequence[str], now: datetime) -> None:
+        """Notes that these targets have answered."""
+        with self.lock:
+            if len(self.answers) >= REMEMBERED:
+                self.answers.clear()
+            self.answers.update({(tenant, target): now for target in targets})
 
 
 class Journal(Protocol):

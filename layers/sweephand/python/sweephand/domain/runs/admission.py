@@ -121,7 +121,10 @@ class Later:
 
 @dataclass(frozen=True)
 class Defer:
-    """Send the message again for `at`, then acknowledge it: the schedule has still to follow a change of its job."""
+    """Send the message again for `at`, then acknowledge it.
+
+    The schedule has still to follow a change of its job, or enough calls to a silent target are under way.
+    """
 
     at: datetime
 
@@ -161,8 +164,8 @@ class RunContext:
     """The rows on which the decision depends. terms: of the job's collection and tenant.
 
     left: the plan that sent the message, if a change has replaced that plan and the message is late, or its schedule
-    does not list the plan any more. line: the ledger
-    range that the message's instant belongs to, if any. away: the consumer of the job's events, if it is not live.
+    does not list the plan any more. line: the ledger range that the message's instant belongs to, if any. away: the
+    consumer of the job's events, if it is not live. silent: the host or address that the run calls, if it hangs.
     """
 
     job: Job | None
@@ -172,6 +175,7 @@ class RunContext:
     left: Generation | None = None
     line: Run | None = None
     away: str | None = None
+    silent: str | None = None
 
 
 def flow_key_of(kind: Kind, context: RunContext) -> str | None:
@@ -334,6 +338,9 @@ def _too_late(pointer: Pointer, context: RunContext, now: datetime, sent_at: dat
     if context.job.action.kind == QUEUE:
         reason = Reason.CONSUMER_AWAY if reason is Reason.SERVICE_OUTAGE else reason
         said = f"no worker had taken it {late_s} s after its planned instant"
+    elif context.silent is not None:
+        reason = Reason.CIRCUIT_OPEN if reason is Reason.SERVICE_OUTAGE else reason
+        said = f"{context.silent} did not answer other calls, so it waited for {late_s} s"
     return End(state, reason, said)
 
 

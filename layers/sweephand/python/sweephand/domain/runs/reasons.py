@@ -25,7 +25,9 @@ MEANINGS: Mapping[Reason, str] = {
     Reason.UNKNOWN_TASK: "The worker does not know the task.",
     Reason.EXECUTOR_LOST: "Its executors were lost, more often than allowed.",
     Reason.UNDELIVERED: "No executor could begin it, although its message came back from the dead letters 24 times.",
-    Reason.CIRCUIT_OPEN: "The circuit of its target was open.",
+    Reason.CIRCUIT_OPEN: (
+        "Its target did not answer other calls or was unavailable, so it waited for too long (see `message`)."
+    ),
     Reason.OVERLAP: "Another run of its schedule was active; `message` names it.",
     Reason.PAUSED: "Its job was paused.",
     Reason.DISABLED: "Its schedule, job, collection or tenant was switched off.",

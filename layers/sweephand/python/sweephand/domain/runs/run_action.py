@@ -12,6 +12,8 @@ from sweephand.domain.runs import retry
 from sweephand.domain.schedule import Lane, Schedule
 
 FAST_ANSWER_S = 15
+MOST_ADDRESS = 200
+"""How many characters of an address tell targets of one host apart."""
 
 
 def action_of(job: Job, kind: Kind) -> ActionSpec:
@@ -29,6 +31,16 @@ def lane_of(action: ActionSpec, tenant: str) -> Lane:
         return application.lane_of(tenant, action.params["application"], action.params["version"])
     limit_s = int(action.params.get("outcome", {}).get("answerTimeoutSeconds", FAST_ANSWER_S))
     return Lane.FAST if limit_s <= FAST_ANSWER_S else Lane.SLOW
+
+
+def targets_of(action: ActionSpec) -> tuple[str, ...]:
+    """Returns the host and the address that the action calls, the wider first; empty if it makes no HTTP request."""
+    url = action.params.get("url")
+    if not isinstance(url, str):
+        return ()
+    address = url.partition("#")[0].partition("?")[0]
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}".lower(), address[:MOST_ADDRESS]
 
 
 def lane_now(job: Job | None, kind: Kind, here: Lane) -> Lane:

@@ -6,7 +6,7 @@ A message is acknowledged only if its run has ended with all effects, or if anot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,6 +15,7 @@ from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Kind, LostCall, Outcome, Reason, Run, State, claim_mark
+from sweephand.domain.run import Verdict as OutcomeVerdict
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.runs.admission import Admission, RunContext
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
@@ -34,12 +35,13 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import gate, ledger
 
 with lazy():
+    from sweephand.domain import silence
     from sweephand.domain.occurrences import series
     from sweephand.domain.runs import overlap as slot
     from sweephand.flow import events, rates
     from sweephand.flow.flow_keys import calls
     from sweephand.flow.lifecycle import unreachable
-    from sweephand.flow.runs import held_runs, overlap, replay
+    from sweephand.flow.runs import held_runs, overlap, replay, silences
     from sweephand.flow.series import holding, ranges
     from sweephand.schedules import timing as timings
 
@@ -69,15 +71,27 @@ def take(
     """Carries out the gate's decision on a run; hands a claimed attempt to `work`. here: the message's queue."""
     home = run_action.lane_now(context.job, pointer.kind, here)
     sent_at = first_sent_at(message, pointer, home)
+    if home is Lane.FAST and context.job is not None and context.terms.silences:
+        context = _with_silence(world, pointer, context)
+        if context.silent is not None:
+            home, pointer = Lane.SLOW, replace(pointer, sent_at=sent_at)
     for _ in range(MOST_READS):
         admitted = admission.admit(pointer, context, world.clock.now(), sent_at)
         if _passed_on(world, here, home, pointer, admitted):
             return DONE
-        verdict = _attempt(world, home, owner, message, pointer, context, admitted, work)
+        with _one_of_few(world, pointer, context, admitted) as decision:
+            verdict = _attempt(world, home, owner, message, pointer, context, decision, work)
         if isinstance(verdict, Verdict):
             return verdict
         context = replace(context, run=verdict)
     return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
+
+
+def _with_silence(world: World, pointer: Pointer, context: RunContext) -> RunContext:
+    """Adds the target of the run if it hangs. Then the run belongs into the slow queue."""
+    assert context.job is not None
+    action = run_action.action_of(context.job, pointer.kind)
+    return replace(context, silent=silences.hanging(world, action, context.terms.silences))
 
 
 def first_sent_at(message: Delivered, pointer: Pointer, home: Lane) -> datetime | None:
@@ -181,6 +195,15 @@ def _attempt(  # noqa: C901, PLR0911, PLR0912 - one line for each answer of the 
             return _within_quotas(world, lane, pointer, context, claim) if limited else claim()
         case admission.TakeOver():
             return _claim_and_act(world, lane, owner, message, pointer, context, work, attempt=None)
+
+
+def _one_of_few(
+    world: World, pointer: Pointer, context: RunContext, admitted: Admission
+) -> AbstractContextManager[Admission]:
+    """Defers a claim if enough calls to its silent target are under way in this process."""
+    if context.silent is None or not isinstance(admitted, admission.Claim | admission.TakeOver):
+        return nullcontext(admitted)
+    return silences.one_of_few(world, pointer, context.silent, admitted)
 
 
 def _publish_retry(world: World, pointer: Pointer, context: RunContext) -> None:
@@ -357,11 +380,23 @@ def conclude(
     if mine.flow_key is not None:
         due_at = partial(settle.result_due_at, world, mine, outcome, context.job)
         turned = calls.answered(world, mine, outcome, context.job, due_at)
+    _note_answer(world, lane, mine, outcome, context)
     schedule = _reach_noted(world, mine, outcome, context.job, context.schedule)
     verdict = _settle(world, lane, mine, outcome, context.job, schedule, also)
     if turned is not None:
         calls.publish_circuit(world, turned, mine, context.job)
     return verdict
+
+
+def _note_answer(world: World, lane: Lane, mine: Run, outcome: Outcome, context: RunContext) -> None:
+    """Notes whether the target of an attempt answers, if that is new."""
+    assert context.job is not None
+    action = run_action.action_of(context.job, mine.kind)
+    answered = outcome.http_status is not None
+    if answered:
+        world.memory.answered(mine.tenant, run_action.targets_of(action), world.clock.now())
+    if context.terms.silences or not (answered or outcome.verdict is OutcomeVerdict.SUCCEEDED):
+        silences.follow(world, mine, action, outcome, lane, context.terms.silences)
 
 
 def _reach_noted(world: World, mine: Run, outcome: Outcome, job: Job, schedule: Schedule | None) -> Schedule | None:
@@ -412,6 +447,7 @@ def _mine(
             ),
             enqueued_at=message.sent_at,
             generation=pointer.generation,
+            notes=() if context.silent is None else (silence.note(context.silent),),
         )
     if attempt is not None and attempt > 1:
         enqueued_at = waiting.attempt_enqueued_at or message.sent_at

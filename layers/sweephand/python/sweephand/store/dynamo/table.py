@@ -35,8 +35,9 @@ class TenantItem(Item):
     """A tenant, and its row in the stack's register.
 
     Only the tenant's own row contains: applications (JSON, name -> since when, or [since when, by whom]), purge (an
-    operation's id) and off_times (when it was disabled). runs_per_minute, descendants: only if they differ from the
-    defaults of domain.collection.Pace. withheld: scopes, separated by spaces.
+    operation's id), off_times (when it was disabled) and silences (JSON, target -> [since, until, reason, hangs]).
+    runs_per_minute, descendants: only if they differ from the defaults of domain.collection.Pace. withheld: scopes,
+    separated by spaces.
     """
 
     tenant = UnicodeAttribute()
@@ -48,6 +49,7 @@ class TenantItem(Item):
     descendants = Integer(null=True)
     withheld = UnicodeAttribute(null=True)
     off_times = UnicodeAttribute(null=True)
+    silences = UnicodeAttribute(null=True)
     created_at = Integer()
     created_by = UnicodeAttribute(null=True)
     modified_at = Integer(null=True)

@@ -46,6 +46,12 @@ class CollectionTerms:
             if mine:
                 reading.release()
 
+    def forget(self, tenant: str) -> None:
+        """Forgets the terms of a tenant's collections, because this process has changed them."""
+        with self._lock:
+            for key in [key for key in self._known if key[0] == tenant]:
+                del self._known[key]
+
     def _kept(self, key: tuple[str, str], kept_s: float) -> Terms | None:
         with self._lock:
             known = self._known.get(key)

@@ -17,6 +17,7 @@ from sweephand.domain.collection import (
     Quota,
     Retention,
     SigningKey,
+    Silence,
     Subscription,
     Tenant,
     TenantState,
@@ -25,7 +26,7 @@ from sweephand.domain.collection import (
 )
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table, if_any
+from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import add, assign, changes, every
 from sweephand.store.dynamo.flat_models import TENANT, Codec, Column, named, one_of, to_json
 from sweephand.store.dynamo.table import AddressItem, CollectionItem, Item, PlacesItem, TenantItem
@@ -53,6 +54,23 @@ def _applications_text(applications: Mapping[str, Subscription]) -> str:
     )
 
 
+def _silences(text: str) -> dict[str, Silence]:
+    return {
+        name: Silence(from_ms(since), from_ms(until), reason, bool(hangs))
+        for name, (since, until, reason, hangs) in json.loads(text).items()
+    }
+
+
+def _silences_text(silences: Mapping[str, Silence]) -> str:
+    """Writes notes sorted by name, so that an unchanged value always has the same text."""
+    return to_json(
+        {
+            name: [epoch_ms(each.since), epoch_ms(each.until), each.reason, int(each.hangs)]
+            for name, each in sorted(silences.items())
+        }
+    )
+
+
 _TENANTS = Codec(
     Tenant,
     TenantItem,
@@ -60,6 +78,7 @@ _TENANTS = Codec(
         "name": named("tenant"),
         "state": one_of(TenantState),
         "applications": Column(_applications, _applications_text),
+        "silences": Column(_silences, _silences_text),
         "withheld": Column(lambda text: frozenset(text.split()), lambda scopes: " ".join(sorted(scopes))),
     },
     but="pace",
@@ -133,6 +152,13 @@ def subscribe_op(table: Table, before: Tenant, after: Tenant) -> Op:
 def _same_applications(before: Tenant) -> Condition:
     known = _item_of(before).applications
     return TenantItem.applications == known if known else TenantItem.applications.does_not_exist()
+
+
+def note_silences(table: Table, before: Tenant, silences: Mapping[str, Silence]) -> Written | Refused:
+    """Writes which targets do not answer the tenant's calls [the notes as read, and the tenant exists]."""
+    item, known = _item_of(replace(before, silences=silences)), _item_of(before).silences
+    same = TenantItem.silences == known if known else TenantItem.silences.does_not_exist()
+    return table.update(item.pk, item.sk, changes(item, "silences"), every(TenantItem.pk.exists(), same))
 
 
 def purge_ops(table: Table, before: Tenant, operation_id: str) -> list[Op]:
@@ -247,6 +273,7 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
             withheld=own.withheld,
             pace=own.pace,
             off_times=own.off_times,
+            silences=own.silences,
         )
     if collection_key not in rows:
         return terms

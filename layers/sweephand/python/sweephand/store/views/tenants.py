@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sweephand.domain.collection import Collection, Tenant, Usage
+from sweephand.domain.collection import Collection, Silence, Tenant, Usage
 from sweephand.domain.instants import EPOCH
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
@@ -56,6 +56,12 @@ def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
     sort = TenantItem.sk > keys.part(after) if after is not None else None
     for row in table.query_all(keys.STACK_TENANTS, sort, limit=page, consistent=True):
         yield store.tenant_of(TenantItem.from_raw_data(row))
+
+
+def silences(table: Table, tenant: str) -> Mapping[str, Silence]:
+    """Returns the notes of targets that do not answer the tenant's calls, by host or address."""
+    there = store.read_tenant(table, tenant)
+    return {} if there is None else there.silences
 
 
 def usage_of(table: Table, tenant: str) -> Usage:

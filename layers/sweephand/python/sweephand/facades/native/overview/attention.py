@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -109,12 +109,29 @@ def _operations(ctx: Context) -> Iterator[Item]:
             )
 
 
+def _silences(ctx: Context, failed: Collection[str], shown: Collection[str]) -> Iterator[Item]:
+    """Yields targets that do not answer now. failed: hosts in items about failed runs; shown: hosts with an item."""
+    notes = tenants.silences(ctx.world.table, ctx.tenant)
+    for target, noted in sorted(notes.items(), key=lambda pair: pair[1].since):
+        if noted.until > ctx.now and urlsplit(target).hostname not in (shown if noted.hangs else failed):
+            waits = "; its calls wait in the slow queue, and each tests it" if noted.hangs else ""
+            yield Item(
+                *("target", target, target),
+                f"{target} has not answered since {text(noted.since)}{waits}.",
+                Step("look", "Look at the target; the first answer ends this", "/v1/errors:summary?groupBy=target"),
+                since=noted.since,
+                reason=noted.reason,
+            )
+
+
 def _errors(ctx: Context) -> Iterator[Item]:
     looked = (each for each in matching(ctx) if each.closed_through is None or each.closed_through < each.last_at)
     some = list(islice(looked, MOST_GROUPS))
     names = JobNames(ctx.world, ctx.tenant).by_id(each.signature.job_id for each in some)
     found = {group: there for group in some if (there := failures.open_runs(ctx.world, group, COUNTED)).count}
-    silent = _silent_hosts(ctx, found)
+    unanswered = _unanswered(ctx, found)
+    silent = {host: groups for host, groups in unanswered.items() if len(groups) > 1}
+    yield from _silences(ctx, unanswered.keys(), silent.keys())
     for host, groups in silent.items():
         yield _host(host, groups, [found[group] for group in groups])
     shown_above = {group for groups in silent.values() for group in groups}
@@ -124,8 +141,8 @@ def _errors(ctx: Context) -> Iterator[Item]:
             yield _group(group, name, there.count, more=there.more)
 
 
-def _silent_hosts(ctx: Context, groups: Iterable[Group]) -> dict[str, list[Group]]:
-    """Returns the groups of failures without an answer, by host, of hosts to which several groups belong."""
+def _unanswered(ctx: Context, groups: Iterable[Group]) -> dict[str, list[Group]]:
+    """Returns the groups of failures without an answer, by host."""
     unanswered = [each for each in groups if each.signature.reason in UNANSWERED]
     known = jobs.named_jobs(ctx.world.table, ctx.tenant, {each.signature.job_id for each in unanswered})
     of_host: dict[str, list[Group]] = defaultdict(list)
@@ -133,7 +150,7 @@ def _silent_hosts(ctx: Context, groups: Iterable[Group]) -> dict[str, list[Group
         target = value_of(each, known.get(each.signature.job_id), By.TARGET)
         if target is not None and (host := urlsplit(target).hostname):
             of_host[host].append(each)
-    return {host: found for host, found in of_host.items() if len(found) > 1}
+    return of_host
 
 
 def _host(host: str, groups: Sequence[Group], runs: Sequence[OpenRuns]) -> Item:

@@ -28,6 +28,7 @@ from sweephand.facades.native.overview import sentences
 from sweephand.flow.jobs import lookup, past
 from sweephand.flow.jobs.past import Switch
 from sweephand.flow.retention import RUN_DAYS
+from sweephand.flow.runs import silences
 from sweephand.records import dataclass
 from sweephand.schedules.explain import explain_instant
 from sweephand.schedules.explain.explain_instant import Explanation, Reason
@@ -191,8 +192,18 @@ def _planned(asked: _Asked) -> _Answered:
     if asked.instant < now - KEPT:
         gone = Reason("NO_ROW", f"the ledger keeps rows for {RUN_DAYS} days or longer, and has none for it any more")
         return _Answered(replace(found, reasons=(*found.reasons, gone)))
-    due = Reason("NO_ROW", "it is due, and nothing has begun it yet")
+    due = Reason("NO_ROW", _due_text(asked))
     return _Answered(replace(found, reasons=(*found.reasons, due)), State.SCHEDULED)
+
+
+def _due_text(asked: _Asked) -> str:
+    """Returns why an occurrence that is due has no row yet."""
+    notes = asked.ctx.world.terms.of(asked.job.tenant, asked.job.collection).silences
+    target = silences.hanging(asked.ctx.world, asked.job.action, notes)
+    if target is None:
+        return "it is due, and nothing has begun it yet"
+    since = text(notes[target].since)
+    return f"it is due, and waits in the slow queue, because {target} has not answered since {since}"
 
 
 def _before_change(asked: _Asked) -> _Answered:

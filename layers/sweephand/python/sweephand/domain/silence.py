@@ -1,0 +1,70 @@
+"""Targets that do not answer, by tenant: the notes that decide which calls wait in the slow queue. Pure.
+
+A note names a host or, while other addresses of the host answer, a single address. The first answer removes it, and
+it ends an hour after the last failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sweephand.domain.collection import Silence
+from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
+
+KEPT = timedelta(hours=1)
+RENEWED = timedelta(minutes=30)
+"""A failure renews a note that ends within this time, so that an outage costs two writes an hour."""
+MOST = 30
+"""How many notes a tenant has. A new one replaces the one that would end first."""
+HANGS_FROM = timedelta(seconds=3)
+"""A failure that took this long kept an executor busy, so the next calls wait in the slow queue."""
+AT_ONCE = 20
+"""How many calls of one silent target an executor of the slow queue makes at once."""
+LEAST_WAIT, MOST_WAIT = timedelta(seconds=15), timedelta(minutes=5)
+
+
+Notes = Mapping[str, Silence]
+"""Notes by the host or the address that they are about."""
+
+
+def did_not_answer(outcome: Outcome) -> Reason | None:
+    """Returns why an attempt got no answer; None if it got one or never called."""
+    if outcome.verdict is Verdict.SILENT:
+        return Reason.NO_ANSWER
+    if outcome.reason in UNREACHABLE or outcome.reason is Reason.NO_ANSWER:
+        return outcome.reason if outcome.http_status is None else None
+    return None
+
+
+def of(notes: Notes, targets: tuple[str, ...], now: datetime) -> str | None:
+    """Returns the host or address of a call that is known not to answer; None if there is none."""
+    return next((each for each in targets if each in notes and notes[each].until > now), None)
+
+
+def noted(notes: Notes, target: str, reason: str, now: datetime, *, hangs: bool) -> Notes:
+    """Returns the notes after a failure, unchanged if they say so already."""
+    there = notes.get(target)
+    if there is None or there.until <= now:
+        there = Silence(now, now, reason)
+    elif there.until - now > RENEWED and (there.hangs or not hangs):
+        return notes
+    kept = sorted(((name, each) for name, each in notes.items() if each.until > now), key=lambda pair: pair[1].until)
+    others = dict([(name, each) for name, each in kept if name != target][-(MOST - 1) :])
+    return {**others, target: replace(there, until=now + KEPT, hangs=there.hangs or hangs)}
+
+
+def answered(notes: Notes, targets: tuple[str, ...]) -> Notes:
+    """Returns the notes after an answer of a call to these."""
+    return {name: each for name, each in notes.items() if name not in targets}
+
+
+def note(target: str) -> str:
+    """Returns the note of a run that began in the slow queue for this reason."""
+    return f"{target} did not answer other calls, so this one waited in the slow queue"
+
+
+def next_try(instant: datetime, now: datetime) -> datetime:
+    """Returns when a call is tried again that found too many calls to its silent target: later, the later it is."""
+    return now + min(MOST_WAIT, max(LEAST_WAIT, (now - instant) / 4))

@@ -1,0 +1,92 @@
+"""Notes which targets do not answer, and keeps their calls away from the fast queue.
+
+The calls wait in the slow queue, where each is also a test: the first answer removes the note. Most runs never load
+this module, because the notes are in the row of the tenant, which the gate reads anyway. A tenant's notes concern only
+its own calls, even if another tenant calls the same host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sweephand.domain import silence
+from sweephand.domain.job import ActionSpec
+from sweephand.domain.message import Pointer
+from sweephand.domain.run import Outcome, Run
+from sweephand.domain.runs.admission import Admission, Defer
+from sweephand.domain.runs.run_action import targets_of
+from sweephand.domain.schedule import Lane
+from sweephand.domain.silence import Notes
+from sweephand.flow.concurrency import tolerated
+from sweephand.flow.world import World
+from sweephand.store.dynamo.conditional import Refused
+from sweephand.store.tenants import tenants
+
+TRIES = 3
+
+
+def hanging(world: World, action: ActionSpec, notes: Notes) -> str | None:
+    """Returns the host or address of a call that hangs according to the notes; None if there is none."""
+    target = silence.of(notes, targets_of(action), world.clock.now())
+    return target if target is not None and notes[target].hangs else None
+
+
+def follow(world: World, run: Run, action: ActionSpec, outcome: Outcome, home: Lane, notes: Notes) -> None:
+    """Notes a target that did not answer, or removes the note of one that did. Never raises.
+
+    A host is noted only if no call of this process got an answer from it since this one began; an address likewise. So
+    a host that answers most calls is never noted. home: the queue of the action; what waits longer than others by its
+    own wish says nothing about the other addresses of its host.
+    """
+    with tolerated(world, "the next call will note whether its target answers", run=run.uuid):
+        targets = targets_of(action)
+        reason = silence.did_not_answer(outcome)
+        if reason is None:
+            if silence.of(notes, targets, world.clock.now()) is not None:
+                _change(world, run.tenant, lambda there: silence.answered(there, targets))
+            return
+        target = _unanswered(world, run, targets if home is Lane.FAST else targets[1:])
+        if target is not None:
+            now, began = world.clock.now(), run.started_at
+            hangs = began is not None and now - began >= silence.HANGS_FROM
+            known = silence.of(notes, targets, now) or target
+            if silence.noted(notes, known, reason, now, hangs=hangs) != notes:
+                _change(world, run.tenant, lambda there: silence.noted(there, known, reason, now, hangs=hangs))
+
+
+def _unanswered(world: World, run: Run, targets: tuple[str, ...]) -> str | None:
+    began, answers = run.started_at, world.memory.answers
+    for target in targets:
+        at = answers.get((run.tenant, target))
+        if at is None or (began is not None and at < began):
+            return target
+    return None
+
+
+def _change(world: World, tenant: str, change: Callable[[Notes], Notes]) -> None:
+    """Changes the notes of a tenant [as read]. Gives up if others are always faster: the next call decides again."""
+    for _ in range(TRIES):
+        there = tenants.read_tenant(world.table, tenant)
+        if there is None or (after := change(there.silences)) == there.silences:
+            break
+        if not isinstance(tenants.note_silences(world.table, there, after), Refused):
+            world.journal.info("silent targets changed", tenant=tenant)
+            break
+    world.terms.forget(tenant)
+
+
+@contextmanager
+def one_of_few(world: World, pointer: Pointer, target: str, admitted: Admission) -> Iterator[Admission]:
+    """Yields the decision if this process may make one more call to a silent target; otherwise to try again later."""
+    key, memory = (pointer.tenant, target), world.memory
+    with memory.lock:
+        free = memory.silent_calls[key] < silence.AT_ONCE
+        memory.silent_calls[key] += free
+    try:
+        yield admitted if free else Defer(silence.next_try(pointer.instant, world.clock.now()))
+    finally:
+        with memory.lock:
+            memory.silent_calls[key] -= free
+            if not memory.silent_calls[key]:
+                del memory.silent_calls[key]

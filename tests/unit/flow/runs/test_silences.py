@@ -1,0 +1,297 @@
+"""Targets that do not answer: their calls wait in the slow queue until one of them gets an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sweephand.actions.call import Call
+from sweephand.domain import silence
+from sweephand.domain.job import ActionSpec
+from sweephand.domain.message import decode
+from sweephand.domain.run import Outcome, Reason, State, Verdict
+from sweephand.domain.runs.run_action import targets_of
+from sweephand.domain.schedule import Lane
+from sweephand.flow.jobs import creation
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.tenants import tenancy
+from sweephand.store.tenants import tenants
+from tests.support import aws
+from tests.support.endpoint import BUSY, OK
+from tests.support.sources import START
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Passing, refused
+from tests.unit.flow.common import HOUR, MINUTE, SECOND, exact, fixed, once
+
+HANGS = Outcome(Verdict.FAILED, Reason.NO_ANSWER, message="no answer within 15 s", retryable=True)
+REFUSED = Outcome(Verdict.FAILED, Reason.CONNECT, message="connection refused", retryable=True)
+MINUTELY = {"every": "PT1M"}
+
+
+@dataclass
+class Hosts:
+    """The targets of all jobs. silent: URLs whose calls take 15 s and get no answer. meanwhile: what answers then."""
+
+    stage: Stage
+    silent: set[str] = field(default_factory=set)
+    outcome: Outcome = HANGS
+    takes_s: float = 15.0
+    meanwhile: str | None = None
+    urls: dict[str, str] = field(default_factory=dict)
+    calls: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stage.endpoint.answer = self._answer
+
+    def _answer(self, call: Call) -> Outcome:
+        url = self.urls[call.job_id]
+        if not any(url.startswith(each) for each in self.silent):
+            return OK
+        self.stage.clock.advance(self.takes_s)
+        if self.meanwhile is not None:
+            targets = targets_of(ActionSpec("http", {"url": self.meanwhile}, {}))
+            self.stage.world.memory.answered(TENANT, targets, self.stage.clock.now())
+        return self.outcome
+
+    def job(
+        self, url: str, *timings: dict[str, object], tenant: str = TENANT, policies: Any = None, **action: object
+    ) -> Planned:
+        said = {"action": self.stage.action(url=url, **action), "policies": policies or {}}
+        draft = self.stage.draft(*(timings or (MINUTELY,)), **said)
+        planned = creation.create_job(self.stage.world, tenant, draft, None)
+        self.urls[planned.job.id] = url
+        return planned
+
+
+@pytest.fixture
+def hosts(stage: Stage) -> Hosts:
+    return Hosts(stage)
+
+
+def notes(stage: Stage, tenant: str = TENANT) -> set[str]:
+    there = tenants.read_tenant(stage.world.table, tenant)
+    assert there is not None
+    return {name for name, each in there.silences.items() if each.until > stage.clock.now()}
+
+
+def in_slow_queue(stage: Stage) -> list[str]:
+    return [decode(body).job for body in stage.sqs.bodies(aws.URLS[Lane.SLOW])]
+
+
+def one_batch(stage: Stage, planned: Planned, lane: Lane = Lane.FAST) -> None:
+    """Lets the next occurrence fall due, and one executor of the lane take it."""
+    instant = stage.stored(planned).next_run_at
+    stage.tick()
+    assert instant is not None
+    stage.clock.move_to(instant + SECOND)
+    assert stage.deliver(lane)
+
+
+@pytest.mark.parametrize("url", ["https://dead.example/a", "https://dead.example/another?x=1"])
+def test_after_a_time_out_other_calls_of_the_host_wait_in_the_slow_queue_with_a_note(
+    stage: Stage, hosts: Hosts, url: str
+) -> None:
+    hosts.silent.add("https://dead.example/")
+    first = hosts.job("https://dead.example/a")
+    later = hosts.job(url, once(2 * MINUTE))
+    living = hosts.job("https://living.example/a", once(2 * MINUTE))
+    one_batch(stage, first)
+    assert notes(stage) == {"https://dead.example"}
+
+    stage.tick()
+    stage.clock.move_to(START + 2 * MINUTE)
+    while stage.deliver(Lane.FAST):
+        pass
+
+    assert stage.only_run(living).state is State.SUCCESS
+    assert later.job.id in in_slow_queue(stage)
+    assert stage.runs(later) == []
+    stage.deliver(Lane.SLOW)
+    run = stage.only_run(later)
+    assert (run.state, run.reason) == (State.ERROR, Reason.NO_ANSWER)
+    assert run.notes == (silence.note("https://dead.example"),)
+
+
+def test_the_first_answer_brings_the_calls_of_the_host_back(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://dead.example/")
+    planned = hosts.job("https://dead.example/a")
+    stage.run(180)
+    assert notes(stage) == {"https://dead.example"}
+
+    hosts.silent.clear()
+    stage.run(130)
+
+    assert notes(stage) == set()
+    stage.tick()
+    stage.clock.move_to(max(stage.clock.now(), stage.stored(planned).next_run_at or stage.clock.now()))
+    assert in_slow_queue(stage) == []
+    exact_runs = [run.state for run in stage.runs(planned) if run.finished]
+    assert State.SUCCESS in exact_runs
+
+
+def test_only_the_address_is_noted_if_its_host_answers_other_calls(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://mixed.example/hangs")
+    hosts.job("https://mixed.example/hangs")
+    works = hosts.job("https://mixed.example/works")
+    hosts.meanwhile = "https://mixed.example/works"
+
+    stage.run(250)
+
+    assert {run.state for run in stage.runs(works)} == {State.SUCCESS}
+    assert notes(stage) == {"https://mixed.example/hangs"}
+
+
+def test_a_host_that_answers_most_calls_is_never_noted(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://busy.example/a")
+    hosts.job("https://busy.example/a")
+    hosts.meanwhile = "https://busy.example/a"
+
+    stage.run(150)
+
+    assert notes(stage) == set()
+
+
+def test_a_call_refused_quickly_is_noted_but_keeps_its_queue(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://dead.example/")
+    hosts.outcome, hosts.takes_s = REFUSED, 0.1
+    hosts.job("https://dead.example/a")
+
+    stage.run(130)
+    there = tenants.read_tenant(stage.world.table, TENANT)
+
+    assert there is not None
+    (noted,) = there.silences.values()
+    assert (noted.reason, noted.hangs) == ("CONNECT", False)
+    stage.tick()
+    assert in_slow_queue(stage) == []
+
+
+def test_an_answer_with_an_error_is_an_answer(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://dead.example/")
+    hosts.outcome = BUSY
+    hosts.job("https://dead.example/a")
+
+    stage.run(130)
+
+    assert notes(stage) == set()
+
+
+def test_the_notes_of_a_tenant_do_not_concern_another(stage: Stage, hosts: Hosts) -> None:
+    tenancy.create_tenant(stage.world, "globex", None)
+    hosts.silent.add("https://dead.example/")
+    hosts.job("https://dead.example/a")
+    stage.run(130)
+
+    hosts.job("https://dead.example/a", once(10 * MINUTE), tenant="globex")
+
+    assert notes(stage) == {"https://dead.example"}
+    assert notes(stage, "globex") == set()
+
+
+def test_a_hanging_host_costs_two_writes_in_an_hour(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://dead.example/")
+    hosts.job("https://dead.example/a", retry={"type": "none"})
+    writes: list[object] = []
+
+    def count(passing: Passing, act: Act) -> object:
+        if passing.operation == "UpdateItem" and "silences" in str(passing.request):
+            writes.append(passing)
+        return act()
+
+    stage.taps.fault = count
+    stage.run(3_600)
+
+    assert 1 <= len(writes) <= 3
+
+
+def test_retries_of_a_hanging_call_wait_in_the_slow_queue_and_all_totals_are_exact(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://dead.example/")
+    planned = hosts.job("https://dead.example/a", once(), retry=fixed(60, 2))
+
+    stage.run(600)
+
+    run = stage.only_run(planned)
+    assert (run.state, run.attempt) == (State.ERROR, 3)
+    assert len(stage.endpoint.received) == 3
+    exact(stage, planned)
+
+
+def test_an_executor_of_the_slow_queue_makes_twenty_calls_to_a_silent_target_at_once(
+    stage: Stage, hosts: Hosts
+) -> None:
+    hosts.silent.add("https://dead.example/")
+    planned = hosts.job("https://dead.example/a", retry={"type": "none"})
+    one_batch(stage, planned)
+    stage.world.memory.silent_calls[TENANT, "https://dead.example"] = silence.AT_ONCE
+    stage.run(70)
+    assert len(stage.runs(planned)) == 1
+    made = len(stage.endpoint.received)
+
+    del stage.world.memory.silent_calls[TENANT, "https://dead.example"]
+    stage.run(120)
+
+    assert len(stage.endpoint.received) > made
+    assert not stage.world.memory.silent_calls
+    assert len({run.uuid for run in stage.runs(planned)}) == len(stage.endpoint.received)
+
+
+def test_a_run_that_waited_too_long_for_a_silent_target_says_so(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://dead.example/")
+    planned = hosts.job("https://dead.example/a", retry={"type": "none"}, policies={"misfire": {"type": "skip"}})
+    one_batch(stage, planned)
+    stage.world.memory.silent_calls[TENANT, "https://dead.example"] = silence.AT_ONCE
+
+    stage.run(400)
+
+    missed = [run for run in stage.runs(planned) if run.state is State.MISSED]
+    assert missed
+    assert {run.reason for run in missed} == {Reason.CIRCUIT_OPEN}
+    assert all("https://dead.example did not answer other calls" in (run.message or "") for run in missed)
+
+
+def test_a_table_that_does_not_answer_the_note_fails_no_run(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://dead.example/")
+    planned = hosts.job("https://dead.example/a", once(), retry={"type": "none"})
+
+    def fault(passing: Passing, act: Act) -> object:
+        if "silences" in str(passing.request):
+            return refused(passing, act)
+        return act()
+
+    stage.taps.fault = fault
+    stage.run(120)
+
+    assert stage.only_run(planned).reason is Reason.NO_ANSWER
+    stage.taps.fault = None
+    assert notes(stage) == set()
+
+
+def test_a_note_ends_an_hour_after_the_last_failure(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://dead.example/")
+    hosts.job("https://dead.example/a", once(), retry={"type": "none"})
+    stage.run(120)
+    assert notes(stage) == {"https://dead.example"}
+
+    stage.clock.advance(HOUR.total_seconds())
+
+    assert notes(stage) == set()
+
+
+def test_a_tenant_has_at_most_thirty_notes_and_the_newest_stay(stage: Stage) -> None:
+    now, found = stage.clock.now(), {}
+    for number in range(silence.MOST + 5):
+        found = dict(silence.noted(found, f"https://{number}", "DNS", now + number * SECOND, hangs=False))
+
+    assert len(found) == silence.MOST
+    assert f"https://{silence.MOST + 4}" in found
+    assert "https://4" not in found
+
+
+@pytest.mark.parametrize(("late_s", "wait_s"), [(0, 15), (60, 15), (400, 100), (7_200, 300)])
+def test_a_call_is_tried_again_the_later_the_longer_it_has_waited(stage: Stage, late_s: int, wait_s: int) -> None:
+    now = stage.clock.now()
+
+    assert silence.next_try(now - timedelta(seconds=late_s), now) == now + timedelta(seconds=wait_s)
