@@ -65,6 +65,8 @@ MEANING: Mapping[EventType, str] = {
     EventType.CIRCUIT_CLOSED: "A target with an open circuit answered again. Its waiting calls continue.",
     EventType.APPLICATION_AWAY: "Messages wait in the queue of an application, and no worker receives them.",
     EventType.APPLICATION_BACK: "An application is no longer away.",
+    EventType.CONSUMER_AWAY: "Runs are held for a consumer, and its program does not run.",
+    EventType.CONSUMER_BACK: "A consumer is no longer away.",
     EventType.OPERATION_FAILED: "An operation (long work) could not continue. It can be resumed.",
     EventType.CREDENTIAL_CREATED: "A credential was created.",
     EventType.CREDENTIAL_ROTATED: "A credential got a new secret.",
@@ -215,13 +217,32 @@ RERUN: Members = {
     "rerunId": {**RUN_ID, "description": "The run that repeats it."},
     "actor": or_null(text(1, 330, description="For `errors.edited`, the client id of the caller.")),
 }
+SINCE = "Since when the first message or run waits that nobody takes."
 APPLICATION: Members = {
     "collection": NO_COLLECTION,
     "application": text(1, 64, description="The name of the application."),
     "applicationVersion": or_null(
         text(1, 64, description="The version whose workers alone read the queue; null if all workers do.")
     ),
-    "since": {**INSTANT, "description": "Since when the first message waited that no worker took."},
+    "since": {**INSTANT, "description": SINCE},
+}
+CONSUMER: Members = {
+    "collection": NO_COLLECTION,
+    "consumer": text(1, 64, description="The name of the consumer."),
+    "since": {**INSTANT, "description": SINCE},
+}
+WAITING: Members = {
+    "waiting": whole(1, description="How many wait: messages, as SQS estimates, or held runs, counted up to 100."),
+}
+BACK: Members = {
+    "awayAt": {**INSTANT, "description": "When the event ending in `.away` was published."},
+    "reason": one_of(
+        Back,
+        description=(
+            "`RECEIVED`: a worker came, or the consumer's program started. `NOTHING_WAITS`: nothing waits any more. "
+            "`DELETED`: it was deleted."
+        ),
+    ),
 }
 CREDENTIAL: Members = {
     "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
@@ -321,18 +342,10 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.ERRORS_RESOLVED: RERUN,
     EventType.CIRCUIT_OPENED: {**JOB, **CIRCUIT},
     EventType.CIRCUIT_CLOSED: {**JOB, **CIRCUIT},
-    EventType.APPLICATION_AWAY: {
-        **APPLICATION,
-        "waiting": whole(1, description="How many messages wait, as SQS estimates."),
-    },
-    EventType.APPLICATION_BACK: {
-        **APPLICATION,
-        "awayAt": {**INSTANT, "description": "When `application.away` was published."},
-        "reason": one_of(
-            Back,
-            description="`RECEIVED`: a worker came. `NOTHING_WAITS`: its queue is empty. `DELETED`: it was deleted.",
-        ),
-    },
+    EventType.APPLICATION_AWAY: {**APPLICATION, **WAITING},
+    EventType.APPLICATION_BACK: {**APPLICATION, **BACK},
+    EventType.CONSUMER_AWAY: {**CONSUMER, **WAITING},
+    EventType.CONSUMER_BACK: {**CONSUMER, **BACK},
     EventType.OPERATION_FAILED: {
         "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
         "collection": NO_COLLECTION,

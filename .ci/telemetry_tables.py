@@ -26,9 +26,9 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "Advances that failed, so that the next tick sends the same again. Harmless now and then.",
         "when it happens",
     ),
-    "ApplicationsAway": (
-        "1 for each application whose messages nobody receives, by every check.",
-        "once a minute for each application that is away",
+    "Away": (
+        "1 for each application and each consumer for which something waits that nobody receives, by every check.",
+        "once a minute for each that is away",
     ),
     "Throttled": (
         "Requests that the table or an index refused in all of their attempts, because it was asked for too much.",

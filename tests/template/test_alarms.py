@@ -36,7 +36,7 @@ ALARMS = {
     "AuditAlarm": ("Sweephand", "AuditFindings", OWN),
     "AuditorSilentAlarm": ("AWS/Lambda", "Invocations", _function("AuditorFunction")),
     "EventsUnsentAlarm": ("Sweephand", "EventsUnsent", OWN),
-    "ApplicationAwayAlarm": ("Sweephand", "ApplicationsAway", OWN),
+    "AwayAlarm": ("Sweephand", "Away", OWN),
 }
 SILENT = {"SweeperSilentAlarm", "AuditorSilentAlarm"}
 """Alarms for which a missing value is what they report."""

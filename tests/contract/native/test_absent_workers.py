@@ -87,10 +87,10 @@ def test_an_absent_worker_is_reported_within_two_minutes_and_its_runs_end_with_t
     [event] = away(api)
     assert (event["application"], event["applicationVersion"], event["tenant"]) == ("billing", None, TENANT)
     assert event["since"][:19] == first
-    [listed] = api.get("/v1/health", caller="provider").json["applications"]
-    assert (listed["tenant"], listed["name"], listed["backlog"]["inFlight"]) == (TENANT, "billing", 0)
-    assert listed["backlog"]["ready"] >= 12
-    assert api.stage.journal.counts["ApplicationsAway"] >= 1
+    [listed] = api.get("/v1/health", caller="provider").json["away"]
+    assert (listed["kind"], listed["tenant"], listed["name"]) == ("application", TENANT, "billing")
+    assert listed["waiting"] >= 6
+    assert api.stage.journal.counts["Away"] >= 1
 
 
 def test_a_worker_that_comes_back_takes_each_held_run_once_and_is_reported_once(api, hand):
@@ -111,7 +111,7 @@ def test_a_worker_that_comes_back_takes_each_held_run_once_and_is_reported_once(
     [event] = back(api)
     assert (event["reason"], event["since"]) == ("RECEIVED", away(api)[0]["since"])
     assert attention(api) == []
-    assert api.get("/v1/health", caller="provider").json["applications"] == []
+    assert api.get("/v1/health", caller="provider").json["away"] == []
 
 
 def test_the_default_policy_acts_while_the_worker_is_away(api, hand):
@@ -386,7 +386,7 @@ def test_an_application_that_was_given_up_is_deleted_with_its_report(api, hand):
     assert api("DELETE", "/v1/applications/billing").status == 204
 
     assert [event["reason"] for event in back(api)] == ["DELETED"]
-    assert (attention(api), api.get("/v1/health", caller="provider").json["applications"]) == ([], [])
+    assert (attention(api), api.get("/v1/health", caller="provider").json["away"]) == ([], [])
     assert api.get("/v1/applications").json["items"] == []
     assert api.get("/v1/applications/billing").status == 404
     assert hand.url not in api.stage.sqs.created

@@ -15,12 +15,12 @@ from sweephand.store.dynamo.table import RunItem
 from sweephand.store.index import next_run_index
 from sweephand.store.job_sets import job_sets
 from sweephand.store.runs import ledger, run_rows
-from sweephand.store.tenants import applications
+from sweephand.store.tenants import applications, watches
 from tests.support.stage import Stage
 from tests.unit.domain.nouns import MINUTE, NOW, TENANT, run
 
 BILLING = Application(TENANT, "billing", None, NOW)
-WATCHED = replace(BILLING, unclaimed_since=NOW)
+WATCHED = replace(BILLING, watched_since=NOW)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def table(stage: Stage) -> Table:
 def test_writes_about_what_was_deleted_create_no_row(stage: Stage, table: Table) -> None:
     before = stage.items()
 
-    assert isinstance(applications.watch(table, BILLING, NOW, NOW, 2), Refused)
+    assert isinstance(watches.begin(table, BILLING, NOW, NOW, 2), Refused)
     applications.keep_tasks(table, replace(BILLING, tasks=("report",)))
     job_sets.claim(table, TENANT, "nightly", "somebody")
 
@@ -41,26 +41,26 @@ def test_writes_about_what_was_deleted_create_no_row(stage: Stage, table: Table)
 def test_an_application_is_watched_once(table: Table) -> None:
     table.transact([applications.put_op(table, BILLING)])
 
-    assert applications.watch(table, BILLING, NOW, NOW, 2) == Written()
-    assert isinstance(applications.watch(table, BILLING, NOW + MINUTE, NOW, 2), Refused)
+    assert watches.begin(table, BILLING, NOW, NOW, 2) == Written()
+    assert isinstance(watches.begin(table, BILLING, NOW + MINUTE, NOW, 2), Refused)
 
 
 def test_a_worker_is_seen_once_in_each_watch_and_never_without_one(table: Table) -> None:
     table.transact([applications.put_op(table, BILLING)])
 
-    assert isinstance(applications.see(table, TENANT, "billing", None, NOW), Refused)
-    applications.watch(table, BILLING, NOW, NOW, 2)
-    assert applications.see(table, TENANT, "billing", None, NOW) == Written()
-    assert isinstance(applications.see(table, TENANT, "billing", None, NOW), Refused)
+    assert isinstance(watches.see(table, BILLING, NOW), Refused)
+    watches.begin(table, BILLING, NOW, NOW, 2)
+    assert watches.see(table, BILLING, NOW) == Written()
+    assert isinstance(watches.see(table, BILLING, NOW), Refused)
 
 
 def test_a_watch_goes_on_as_it_was_read(table: Table) -> None:
     table.transact([applications.put_op(table, BILLING)])
-    applications.watch(table, BILLING, NOW + MINUTE, NOW, 2)
+    watches.begin(table, BILLING, NOW + MINUTE, NOW, 2)
 
-    assert isinstance(applications.mark_away(table, WATCHED, NOW, 3), Cancelled)
-    assert isinstance(applications.count_waiting(table, WATCHED, 3), Refused)
-    assert applications.count_waiting(table, replace(WATCHED, unclaimed_since=NOW + MINUTE), 3) == Written()
+    assert isinstance(watches.mark_away(table, WATCHED, NOW, 3), Cancelled)
+    assert isinstance(watches.count_waiting(table, WATCHED, 3), Refused)
+    assert watches.count_waiting(table, replace(WATCHED, watched_since=NOW + MINUTE), 3) == Written()
 
 
 @pytest.mark.parametrize("moved", [{"attempt": 2}, {"state": State.RETRY_WAIT}])

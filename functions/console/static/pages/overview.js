@@ -32,7 +32,7 @@ function Attention() {
       ${!all && found.items.length > MOST_ITEMS && html`<p><button type="button" class="quiet" onClick=${() => setAll(true)}>Show all ${found.items.length}</button></p>`}`}<//></section>`;
 }
 
-const GROUP_OF = { application: "failed", target: "failed", errors: "failed", operation: "failed", schedule: "failed", consumer: "paused", flowKey: "paused", collection: "off", tenant: "off" };
+const GROUP_OF = { application: "failed", target: "failed", errors: "failed", operation: "failed", schedule: "failed", consumer: "failed", flowKey: "paused", collection: "off", tenant: "off" };
 const WORD_OF = { errors: "Why", operation: "Look", schedule: "Look" };
 
 function placeOf(item) {

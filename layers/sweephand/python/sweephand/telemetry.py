@@ -17,7 +17,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics
 
 NAMESPACE = "Sweephand"
 METRICS: Mapping[str, str] = {
-    "ApplicationsAway": "Count",
+    "Away": "Count",
     "AuditFindings": "Count",
     "Broken": "Count",
     "DeadLetters": "Count",

@@ -35,7 +35,7 @@ CHECKED_AFTER, CHECKED_AGAIN = timedelta(seconds=30), timedelta(seconds=60)
 class Application:
     """A registered application. version: only workers of this version read the queue; None if all of them do.
 
-    unclaimed_since: since when its first unclaimed message waits; None while the application is not watched. away_at:
+    watched_since: since when its first unclaimed message waits; None while the application is not watched. away_at:
     when it was found that nobody receives its messages. waiting: how many waited at the last check. seen_at: when a
     worker came, which the next check publishes. tasks: those that the workers of this version know.
     """
@@ -44,7 +44,7 @@ class Application:
     name: str
     version: str | None
     created_at: datetime
-    unclaimed_since: datetime | None = None
+    watched_since: datetime | None = None
     away_at: datetime | None = None
     waiting: int = 0
     seen_at: datetime | None = None

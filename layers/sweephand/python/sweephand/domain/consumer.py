@@ -41,7 +41,8 @@ class Consumer:
     taken_at: when its holder took the lease, which identifies this lease. decided: whether the missed occurrences that
     the consumer gets have been chosen. current: the whole id of the last run that was sent on. watched: whether its
     wake is in the next-run index. idle_at: since when nothing has been held, so that its wake will be removed.
-    ends_until: set if it was deleted; runs planned up to this instant are no longer sent.
+    ends_until: set if it was deleted; runs planned up to this instant are no longer sent. watched_since, away_at,
+    waiting: those of its watch, as for an application, for which messages wait instead of held runs.
     """
 
     tenant: str
@@ -55,6 +56,9 @@ class Consumer:
     watched: bool = False
     idle_at: datetime | None = None
     ends_until: datetime | None = None
+    watched_since: datetime | None = None
+    away_at: datetime | None = None
+    waiting: int = 0
 
     def is_held(self, now: datetime) -> bool:
         """Returns whether somebody holds its lease."""

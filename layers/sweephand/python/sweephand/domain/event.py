@@ -12,7 +12,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from sweephand.domain.application import Application
 from sweephand.domain.collection import Collection, CollectionState, Events, Tenant
+from sweephand.domain.consumer import Consumer
 from sweephand.domain.failure import Group, Signature, signature_of
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
@@ -21,7 +23,6 @@ from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.records import dataclass
 
 if TYPE_CHECKING:
-    from sweephand.domain.application import Application
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
 
@@ -67,6 +68,8 @@ class EventType(StrEnum):
     CIRCUIT_CLOSED = "circuit.closed"
     APPLICATION_AWAY = "application.away"
     APPLICATION_BACK = "application.back"
+    CONSUMER_AWAY = "consumer.away"
+    CONSUMER_BACK = "consumer.back"
     OPERATION_FAILED = "operation.failed"
     CREDENTIAL_CREATED = "credential.created"
     CREDENTIAL_ROTATED = "credential.rotated"
@@ -300,24 +303,27 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
     return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
-def of_away(application: Application, waiting: int, at: datetime) -> Event:
-    """Returns the event for an application whose messages nobody receives."""
-    return _of_application(EventType.APPLICATION_AWAY, application, at, {"waiting": waiting})
+def of_away(watched: Application | Consumer, waiting: int, at: datetime) -> Event:
+    """Returns the event for an application or a consumer for which something waits that nobody receives."""
+    return _of_watch("away", watched, at, {"waiting": waiting})
 
 
-def of_back(application: Application, reason: str, at: datetime) -> Event:
-    """Returns the event for an application that is no longer away."""
-    assert application.away_at is not None
-    members = {"awayAt": text_ms(application.away_at), "reason": reason}
-    return _of_application(EventType.APPLICATION_BACK, application, at, members)
+def of_back(watched: Application | Consumer, reason: str, at: datetime) -> Event:
+    """Returns the event for an application or a consumer that is no longer away."""
+    assert watched.away_at is not None
+    return _of_watch("back", watched, at, {"awayAt": text_ms(watched.away_at), "reason": reason})
 
 
-def _of_application(kind: EventType, application: Application, at: datetime, members: Mapping[str, Any]) -> Event:
-    assert application.unclaimed_since is not None
-    since = application.unclaimed_since
-    who = {"application": application.name, "applicationVersion": application.version, "since": text_ms(since)}
-    key = f"{application.lane}:{epoch_ms(since)}"
-    return _event(kind, key, at, application.tenant, None, {**who, **members})
+def _of_watch(what: str, watched: Application | Consumer, at: datetime, members: Mapping[str, Any]) -> Event:
+    assert watched.watched_since is not None
+    noun = "consumer" if isinstance(watched, Consumer) else "application"
+    who: dict[str, Any] = {noun: watched.name, "since": text_ms(watched.watched_since)}
+    key = f"{watched.tenant}:{watched.name}"
+    if isinstance(watched, Application):
+        who["applicationVersion"] = watched.version
+        key = watched.lane
+    key += f":{epoch_ms(watched.watched_since)}"
+    return _event(EventType(f"{noun}.{what}"), key, at, watched.tenant, None, {**who, **members})
 
 
 def of_operation(operation: Operation) -> Event:

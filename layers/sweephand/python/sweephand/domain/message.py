@@ -33,7 +33,7 @@ class Subject(StrEnum):
     FLOW = "flow"
     CONSUMER = "consumer"
     UNCLAIMED = "unclaimed"
-    APPLICATION = "application"
+    WATCH = "watch"
     MOVED = "moved"
 
 
@@ -57,9 +57,9 @@ class Pointer:
     again (run: the calendar). OPERATION: continue an operation (run: the operation, generation: its step). ERRORS:
     publish the failures of a group that expire (run: the group). FLOW: start the runs that wait under a flow key
     (run: the key). CONSUMER: continue with the runs that are held for a consumer (run: the consumer). UNCLAIMED: check
-    whether a worker has taken the run, whose message was sent a minute earlier. APPLICATION: check whether anybody
-    receives an application's messages (job: the application, run: its version, or empty). MOVED: publish that newer
-    zone data has moved an occurrence (run: its old instant in epoch seconds).
+    whether a worker has taken the run, whose message was sent a minute earlier. WATCH: check whether anybody receives
+    what waits for an application or a consumer (job: the sort key of its row). MOVED: publish that newer zone data has
+    moved an occurrence (run: its old instant in epoch seconds).
     """
 
     tenant: str

@@ -26,6 +26,7 @@ from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
     from sweephand.domain.application import Application
+    from sweephand.domain.consumer import Consumer
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
     from sweephand.security.caller import Caller, Credential
@@ -177,17 +178,17 @@ def operation_failed(world: World, operation: Operation) -> None:
     _publish(world, Events.FAILURES, [event.of_operation(operation)])
 
 
-# Applications. Collections cannot opt out.
+# Applications and consumers. Collections cannot opt out.
 
 
-def application_away(world: World, application: Application, waiting: int, at: datetime) -> None:
-    """Publishes that nobody receives the messages of an application. waiting: how many wait in its queue."""
-    _publish(world, Events.FAILURES, [event.of_away(application, waiting, at)])
+def away(world: World, watched: Application | Consumer, waiting: int, at: datetime) -> None:
+    """Publishes that nobody receives what waits for an application or a consumer. waiting: how much of it waits."""
+    _publish(world, Events.FAILURES, [event.of_away(watched, waiting, at)])
 
 
-def application_back(world: World, application: Application, reason: str, at: datetime) -> None:
-    """Publishes that an application is no longer away. application: as it was while it was away."""
-    _publish(world, Events.FAILURES, [event.of_back(application, reason, at)])
+def back(world: World, watched: Application | Consumer, reason: str, at: datetime) -> None:
+    """Publishes that an application or a consumer is no longer away. watched: as it was while it was away."""
+    _publish(world, Events.FAILURES, [event.of_back(watched, reason, at)])
 
 
 # Changes of access. Collections cannot opt out; changes by the service itself are not published.

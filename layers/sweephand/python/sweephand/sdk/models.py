@@ -347,6 +347,26 @@ class Attention(Model):
     }
 
 
+class Away(Model):
+    __slots__ = ()
+    kind: str
+    tenant: str
+    name: str
+    version: str | None
+    since: datetime
+    away_at: datetime | None
+    waiting: int
+    members = {
+        "kind": ("kind", None),
+        "tenant": ("tenant", None),
+        "name": ("name", None),
+        "version": ("version", None),
+        "since": ("since", instant),
+        "away_at": ("awayAt", instant),
+        "waiting": ("waiting", None),
+    }
+
+
 class Backlog(Model):
     __slots__ = ()
     ready: int
@@ -356,24 +376,6 @@ class Backlog(Model):
         "ready": ("ready", None),
         "delayed": ("delayed", None),
         "in_flight": ("inFlight", None),
-    }
-
-
-class AwayApplication(Model):
-    __slots__ = ()
-    tenant: str
-    name: str
-    version: str | None
-    since: datetime
-    away_at: datetime | None
-    backlog: Backlog
-    members = {
-        "tenant": ("tenant", None),
-        "name": ("name", None),
-        "version": ("version", None),
-        "since": ("since", instant),
-        "away_at": ("awayAt", instant),
-        "backlog": ("backlog", Backlog.of),
     }
 
 
@@ -1370,7 +1372,7 @@ class Health(Model):
     oldest_due_at: datetime | None
     behind_seconds: int | None
     backlog: HealthBacklog | None
-    applications: tuple[AwayApplication, ...] | None
+    away: tuple[Away, ...] | None
     last_audit: LastAudit | None
     unaudited: int | None
     audited_since: datetime | None
@@ -1380,7 +1382,7 @@ class Health(Model):
         "oldest_due_at": ("oldestDueAt", instant),
         "behind_seconds": ("behindSeconds", None),
         "backlog": ("backlog", HealthBacklog.of),
-        "applications": ("applications", AwayApplication.all_of),
+        "away": ("away", Away.all_of),
         "last_audit": ("lastAudit", LastAudit.of),
         "unaudited": ("unaudited", None),
         "audited_since": ("auditedSince", instant),

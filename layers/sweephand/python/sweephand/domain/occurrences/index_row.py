@@ -48,8 +48,8 @@ class Waits(StrEnum):
     """A flow key: runs wait in its line and must be started in turn."""
     CONSUMER = "M"
     """A consumer that is away: runs are held for it, and those that it will not get are ended."""
-    APPLICATION = "A"
-    """An application whose workers have left a run unclaimed: checked until somebody receives its messages."""
+    WATCH = "A"
+    """An application or a consumer for which something waits: checked until somebody receives it."""
     ENDED = "K"
     """A COMPLETED schedule in its retention, after which its job may be deleted. `since` is its completion."""
 

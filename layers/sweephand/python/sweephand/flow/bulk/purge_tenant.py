@@ -22,7 +22,7 @@ from sweephand.flow.world import World
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.index import suspended
-from sweephand.store.tenants import tenants
+from sweephand.store.tenants import tenants, watches
 from sweephand.store.views import jobs as lists
 from sweephand.store.views import resources
 from sweephand.store.views import tenants as views
@@ -105,6 +105,7 @@ def _left(world: World, name: str) -> str | None:
         except Conflict as used:
             return f"the calendar {calendar.name}: {used.reason}"
     applications.remove_queues(world, name)
+    watches.forget(world.table, name)
     own = keys.tenant(name)
     for row in list(world.table.query_all(own, consistent=True)):
         _clear(world, f"{own}#{row['sk']['S']}")  # a partition of its own has this row's key as its name

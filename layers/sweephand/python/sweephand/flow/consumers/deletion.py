@@ -10,6 +10,8 @@ from sweephand.domain.occurrences.index_row import WAKE_AGAIN
 from sweephand.errors import Conflict
 from sweephand.flow.concurrency import Moved, until_unmoved
 from sweephand.flow.consumers import leases
+from sweephand.flow.tenants import absence
+from sweephand.flow.tenants.absence import Back
 from sweephand.flow.world import World
 from sweephand.store.consumers import consumers as store
 from sweephand.store.dynamo.conditional import Refused
@@ -37,6 +39,7 @@ def delete(world: World, tenant: str, name: str, *, force: bool) -> None:
         store.watch(world.table, tenant, name, now + WAKE_AGAIN, world.settings.shards)
         if isinstance(store.end(world.table, tenant, name, now, even_if_held=force), Refused):
             raise Moved
+        absence.end(world, there, Back.DELETED)
     leases.send_on(world, there)
 
 

@@ -10,6 +10,7 @@ from sweephand.domain.instants import text_ms
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
 from sweephand.flow.runs.replay import send_word
+from sweephand.flow.tenants import absence
 from sweephand.flow.world import World
 from sweephand.store.consumers import consumers as store
 from sweephand.store.dynamo.conditional import Refused
@@ -87,6 +88,7 @@ def start(world: World, tenant: str, name: str, holder: str) -> Consumer:
         if isinstance(store.start(world.table, tenant, name, holder, now), Refused):
             raise Moved
         there = replace(there, phase=Phase.STARTING)
+        absence.started(world, there)
     send_on(world, there)
     return there
 

@@ -118,7 +118,7 @@ def _wake_up(world: World, pointer: Pointer) -> None:  # noqa: C901 - one line f
             waiting_line.wake_up(world, pointer)
         case Subject.CONSUMER:
             replay.wake_up(world, pointer)
-        case Subject.APPLICATION:
+        case Subject.WATCH:
             absence.check(world, pointer)
         case Subject.MOVED:
             moving.publish(world, pointer)

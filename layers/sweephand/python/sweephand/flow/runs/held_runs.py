@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from sweephand.domain.consumer import Consumer, Phase
 from sweephand.domain.message import Pointer
@@ -11,6 +12,7 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.runs import run_action
 from sweephand.domain.runs.admission import RunContext
 from sweephand.domain.schedule import Lane
+from sweephand.flow.tenants import absence
 from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
 from sweephand.store.consumers import consumers as store
@@ -19,6 +21,8 @@ from sweephand.store.runs import ledger
 from sweephand.store.tenants.collection_cache import KEPT_S
 
 MOST_KNOWN = 1_000
+JUST_NOW = timedelta(minutes=1)
+"""A watch begins with the instant of its first run, but no earlier than this."""
 
 
 def is_away(world: World, tenant: str, name: str) -> bool:
@@ -31,12 +35,17 @@ def hold(
 ) -> Written | Refused:
     """Writes the row of a run that waits for its consumer, if it has none. Raises Unavailable.
 
-    The consumer's wake is written first, so that no run is held without a wake that ends it in time.
+    The consumer's wake is written first, so that no run is held without a wake that ends it in time, and its watch, so
+    that it is reported as away.
     """
     assert context.job is not None
     if not _known(world, pointer.tenant, consumer).watched:
         store.watch(world.table, pointer.tenant, consumer, world.clock.now() + WAKE_AGAIN, world.settings.shards)
         _remember(world, replace(_known(world, pointer.tenant, consumer), watched=True))
+    if (known := _known(world, pointer.tenant, consumer)).watched_since is None:
+        since = max(pointer.instant, world.clock.now() - JUST_NOW)
+        absence.watch(world, known, since)
+        _remember(world, replace(known, watched_since=since))
     run: Run = replace(
         run_action.new_run(context.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.HELD, pointer.instant),
         reason=Reason.CONSUMER_AWAY,

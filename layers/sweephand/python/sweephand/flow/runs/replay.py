@@ -25,6 +25,7 @@ from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.runs import settle
 from sweephand.flow.runs.perform import put_event
+from sweephand.flow.tenants import absence
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
@@ -73,6 +74,7 @@ def go_on(world: World, tenant: str, name: str) -> None:
             send_word(world, consumer, world.clock.now())
             return
         if not starting:
+            _see_to_watch(world, consumer)
             _see_to_wake(world, consumer)
             return
         _announce(world, consumer)
@@ -317,7 +319,13 @@ def _detail(consumer: Consumer, dropped: Dropped, job: Job | None) -> Mapping[st
     }
 
 
-# The wake
+# The watch and the wake
+
+
+def _see_to_watch(world: World, consumer: Consumer) -> None:
+    """Watches a consumer that stopped while runs were held for it."""
+    if consumer.watched_since is None and next(store.held(world.table, consumer.tenant, consumer.name, 1), None):
+        absence.watch(world, consumer, world.clock.now())
 
 
 def _see_to_wake(world: World, consumer: Consumer) -> None:

@@ -28,7 +28,6 @@ from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import load
-from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.expressions import Condition, assign
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.index import next_run_index, suspended
@@ -297,8 +296,9 @@ def plan_row(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime
             return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
         case Waits.CATCH_UP | Waits.HELD:
             raise ValueError("a catch-up or held row is not planned here")
-        case Waits.APPLICATION:
-            return _wake(row, sweep, now, _application_pointer(row), CHECKED_AGAIN)
+        case Waits.WATCH:
+            pointer = Pointer(row.tenant, row.sk, None, "", row.next_run_at, subject=Subject.WATCH)
+            return _wake(row, sweep, now, pointer, CHECKED_AGAIN)
         case Waits.OPERATION | Waits.ERRORS:
             pointer = replace(job_pointer(row, WAKE_SUBJECTS[sweep.waits]), generation=row.generation)
             return _wake(row, replace(sweep, lane=Lane.OPERATIONS), now, pointer)
@@ -357,11 +357,6 @@ def _run_pointer(row: WaitingRow, run: WaitingRun) -> Pointer:
         decided=True,
         recorded=True,
     )
-
-
-def _application_pointer(row: WaitingRow) -> Pointer:
-    _, name, version = keys.parts(row.sk)
-    return Pointer(row.tenant, name, None, version, row.next_run_at, subject=Subject.APPLICATION)
 
 
 def _wake(row: WaitingRow, sweep: SweepText, now: datetime, pointer: Pointer, again: timedelta = WAKE_AGAIN) -> Step:

@@ -1,7 +1,7 @@
-"""Watches applications: finds out that nobody receives the messages of one, and publishes it when that begins and ends.
+"""Watches applications and consumers: finds out that nobody receives what waits, and publishes its begin and end.
 
-A run that no worker has taken begins a watch. While it lasts, the sweep has the application checked each minute. An
-application without unclaimed runs is never checked and costs nothing.
+A run that no worker has taken begins the watch of its application, and a run that is held that of its consumer. While a
+watch lasts, the sweep has it checked each minute. Nothing else is checked or costs anything.
 """
 
 from __future__ import annotations
@@ -12,25 +12,33 @@ from enum import StrEnum
 from typing import Any
 
 from sweephand.domain.application import CHECKED_AFTER, Application
+from sweephand.domain.consumer import Consumer, Phase
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.schedule import Lane
 from sweephand.flow import events
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.records import dataclass
+from sweephand.store.consumers import consumers
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Written
-from sweephand.store.tenants import applications as store
+from sweephand.store.tenants import applications, watches
+from sweephand.store.tenants.watches import Watched
+
+MOST_WAITING = 100
+"""How many of the runs that are held for a consumer are counted."""
 
 
 class Back(StrEnum):
-    """The reason why an application is no longer away."""
+    """The reason why an application or a consumer is no longer away."""
 
     RECEIVED = "RECEIVED"
-    """A worker has come, or receives messages."""
+    """A worker has come, or receives messages; or the consumer has started."""
     NOTHING_WAITS = "NOTHING_WAITS"
-    """Its queue is empty: its messages were deleted, or SQS has kept them for 14 days."""
+    """Nothing waits: messages were deleted, or SQS has kept them for 14 days; or the held runs have ended."""
     DELETED = "DELETED"
-    """The application was deleted."""
+    """The application or the consumer was deleted."""
 
 
 def begin(world: World, tenant: str, params: Mapping[str, Any], since: datetime) -> None:
@@ -38,63 +46,113 @@ def begin(world: World, tenant: str, params: Mapping[str, Any], since: datetime)
 
     The sweep repeats a check whose message is lost. Raises Unavailable.
     """
-    found = store.read(world.table, tenant, params["application"], params.get("version"))
-    if found is None or found.unclaimed_since is not None:
+    found = applications.read(world.table, tenant, params["application"], params.get("version"))
+    if found is not None:
+        watch(world, found, since)
+
+
+def watch(world: World, watched: Watched, since: datetime) -> None:
+    """Begins a watch, unless there is one. since: when the first of what waits was due. Raises Unavailable."""
+    if watched.watched_since is not None:
         return
     now = world.clock.now()
-    if isinstance(store.watch(world.table, found, since, now, world.settings.shards), Written):
-        _send_check(world, tenant, found.name, found.version, now + CHECKED_AFTER)
+    if isinstance(watches.begin(world.table, watched, since, now, world.settings.shards), Written):
+        _send_check(world, watched, now + CHECKED_AFTER)
 
 
 def seen(world: World, tenant: str, name: str, version: str | None) -> None:
     """Notes that a worker of the application came, if it is watched; the next check publishes it. Best effort."""
     with tolerated(world, "that a worker came is noted with its next claim"):
-        found = store.read(world.table, tenant, name, version, consistent=False)
-        if found is None or found.unclaimed_since is None or found.seen_at is not None:
+        found = applications.read(world.table, tenant, name, version, consistent=False)
+        if found is None or found.watched_since is None or found.seen_at is not None:
             return
         now = world.clock.now()
-        if isinstance(store.see(world.table, tenant, name, version, now), Written):
-            _send_check(world, tenant, name, version, now)
+        if isinstance(watches.see(world.table, found, now), Written):
+            _send_check(world, found, now)
 
 
-def _send_check(world: World, tenant: str, name: str, version: str | None, at: datetime) -> None:
-    pointer = Pointer(tenant, name, None, version or "", at, subject=Subject.APPLICATION)
-    with tolerated(world, "the application is checked at its next wake"):
-        world.queue.send_one(Delivery(pointer, at, Lane.FAST))
+def started(world: World, consumer: Consumer) -> None:
+    """Has a watched consumer checked, because its program has started. Best effort."""
+    if consumer.watched_since is not None:
+        _send_check(world, consumer, world.clock.now())
+
+
+def _send_check(world: World, watched: Watched, at: datetime) -> None:
+    tenant, sk = watched.tenant, watches.key_of(watched)[1]
+    with tolerated(world, "it is checked at its next wake"):
+        world.queue.send_one(Delivery(Pointer(tenant, sk, None, "", at, subject=Subject.WATCH), at, Lane.FAST))
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """How something stands. waiting: how much waits for it. received: whether somebody receives it, or is about to."""
+
+    waiting: int
+    received: bool
 
 
 def check(world: World, pointer: Pointer) -> None:
-    """Checks a watched application: it is away while messages wait and none is in flight. Raises Unavailable.
+    """Checks what is watched: it is away while something waits that nobody receives. Raises Unavailable.
 
-    Workers that are busy keep messages in flight, so they are not away. Events are published before they are noted: a
-    repetition has the same id.
+    Events are published before they are noted: a repetition has the same id.
     """
-    watched = store.read(world.table, pointer.tenant, pointer.job, pointer.run or None)
-    if watched is None or watched.unclaimed_since is None:
+    watched = _read(world, pointer.tenant, pointer.job)
+    if watched is None or watched.watched_since is None:
         return
-    backlog = world.queue.backlog_of(watched.lane)
-    if watched.seen_at is not None or (backlog.in_flight and watched.away_at is not None):
+    standing = _of_application(world, watched) if isinstance(watched, Application) else _of_consumer(world, watched)
+    if standing.received and watched.away_at is not None:
         end(world, watched, Back.RECEIVED)
-    elif backlog.in_flight:
-        return
-    elif not backlog.ready:
-        end(world, watched, Back.NOTHING_WAITS)
-    else:
-        _away(world, watched, backlog.ready)
+        _watch_on(world, watched, standing)
+    elif not standing.waiting:
+        end(world, watched, Back.RECEIVED if standing.received else Back.NOTHING_WAITS)
+    elif not standing.received:
+        _away(world, watched, standing.waiting)
 
 
-def _away(world: World, watched: Application, waiting: int) -> None:
+def _read(world: World, tenant: str, sk: str) -> Watched | None:
+    kind, name, *version = keys.parts(sk)
+    if kind == keys.APPLICATION:
+        return applications.read(world.table, tenant, name, version[0] or None)
+    return consumers.read(world.table, tenant, name)
+
+
+def _of_application(world: World, application: Application) -> _Standing:
+    """Judges by its queue. Workers that are busy keep messages in flight, so they are not away."""
+    backlog = world.queue.backlog_of(application.lane)
+    if application.seen_at is not None:
+        return _Standing(0, received=True)
+    return _Standing(backlog.ready + backlog.in_flight, received=backlog.in_flight > 0)
+
+
+def _of_consumer(world: World, consumer: Consumer) -> _Standing:
+    held = consumers.held(world.table, consumer.tenant, consumer.name, MOST_WAITING)
+    waiting = sum(1 for _, _ in zip(range(MOST_WAITING), held, strict=False))
+    return _Standing(waiting, received=consumer.phase_at(world.clock.now()) is not Phase.AWAY)
+
+
+def _watch_on(world: World, before: Watched, standing: _Standing) -> None:
+    """Watches a consumer that has started for as long as runs are held for it: it may stop in the middle."""
+    if isinstance(before, Consumer) and standing.waiting:
+        after = consumers.read(world.table, before.tenant, before.name)
+        if after is not None:
+            watch(world, after, world.clock.now())
+
+
+def _away(world: World, watched: Watched, waiting: int) -> None:
     now = world.clock.now()
     if watched.away_at is None:
-        events.application_away(world, watched, waiting, now)
-        store.mark_away(world.table, watched, now, waiting)
+        events.away(world, watched, waiting, now)
+        watches.mark_away(world.table, watched, now, waiting)
     elif watched.waiting != waiting:
-        store.count_waiting(world.table, watched, waiting)
-    world.journal.count("ApplicationsAway")
+        watches.count_waiting(world.table, watched, waiting)
+    world.journal.count("Away")
 
 
-def end(world: World, watched: Application, why: Back) -> None:
-    """Ends a watch. Publishes it if the application was away."""
+def end(world: World, watched: Watched, why: Back) -> None:
+    """Ends a watch, if there is one. Publishes it if what is watched was away."""
+    if watched.watched_since is None:
+        return
     if watched.away_at is not None:
-        events.application_back(world, watched, why.value, watched.seen_at or world.clock.now())
-    store.end_watch(world.table, watched)
+        seen_at = watched.seen_at if isinstance(watched, Application) else None
+        events.back(world, watched, why.value, seen_at or world.clock.now())
+    watches.end(world.table, watched)

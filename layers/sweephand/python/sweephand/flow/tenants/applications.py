@@ -56,7 +56,7 @@ def register(
         raise QuotaExceeded(f"the tenant has {MOST} applications and versions already")
     found = there or Application(tenant, name, version, world.clock.now(), tasks=tasks or ())
     world.queue.provide(found.lane, _attributes(world), _tags(world, found))
-    if found.unclaimed_since is not None:
+    if found.watched_since is not None:
         absence.seen(world, tenant, name, version)
     if there is None:
         done = world.table.transact([applications.put_op(world.table, found), *tenancy.stays_ops(world, tenant)])
@@ -103,8 +103,7 @@ def delete(world: World, tenant: str, name: str, version: str | None) -> None:
     """
     found = find(world, tenant, name, version)
     _check_unnamed(world, found)
-    if found.unclaimed_since is not None:
-        absence.end(world, found, Back.DELETED)
+    absence.end(world, found, Back.DELETED)
     applications.delete(world.table, found)
     world.queue.remove(found.lane)
 
@@ -148,4 +147,3 @@ def remove_queues(world: World, tenant: str) -> None:
     """Deletes the queues of a tenant that is being purged. Its jobs are gone. Raises Unavailable."""
     for each in list(applications.of_tenant(world.table, tenant)):
         world.queue.remove(each.lane)
-        applications.forget(world.table, each)

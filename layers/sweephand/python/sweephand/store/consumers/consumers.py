@@ -33,9 +33,10 @@ from sweephand.store.dynamo.flat_models import (
 )
 from sweephand.store.dynamo.table import ATTENTION, AttentionItem, Item, RunItem, WakeItem
 from sweephand.store.runs import ledger, run_rows
+from sweephand.store.tenants.watches import WatchedItem
 
 
-class ConsumerItem(Item):
+class ConsumerItem(WatchedItem):
     """A consumer."""
 
     holder = UnicodeAttribute(null=True)

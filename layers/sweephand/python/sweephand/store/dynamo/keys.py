@@ -24,6 +24,7 @@ CALLBACK_KEY = "CALLBACK"
 POINTER_KEY = "POINTER"
 STACK_SUSPENDED = "STACK#SUSPENDED"
 STACK_AWAY = "STACK#AWAY"
+APPLICATION = "APP"
 CALENDAR_TEXT = "CALV"
 LAST_START = "LASTSTART"
 TURN = "TURN"
@@ -137,12 +138,18 @@ def places(facade: str, beginning: str) -> str:
 
 def application(name: str, version: str | None) -> str:
     """Returns the key of an application, or of one of its versions."""
-    return f"APP#{part(name)}#{part(version or '')}"
+    return f"{APPLICATION}#{part(name)}#{part(version or '')}"
 
 
-def away(tenant_name: str, name: str, version: str | None) -> str:
-    """Returns the key in the stack's list of applications that are away."""
-    return f"{part(tenant_name)}#{part(name)}#{part(version or '')}"
+def away(tenant_name: str, sk: str) -> str:
+    """Returns the key in the stack's list of what is away. sk: the key of its row in the tenant's partition."""
+    return f"{part(tenant_name)}#{sk}"
+
+
+def away_parts(key: str) -> tuple[str, str]:
+    """Returns the tenant and the key of the row, from a key in the stack's list of what is away."""
+    tenant_name, _, sk = key.partition("#")
+    return unquote(tenant_name), sk
 
 
 def calendar_version(number: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.collection import Collection, Silence, Tenant, Usage
 from sweephand.domain.instants import EPOCH
@@ -21,12 +21,14 @@ from sweephand.store.tenants import usage
 
 if TYPE_CHECKING:
     from sweephand.domain.application import Application
+    from sweephand.domain.consumer import Consumer
     from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
 
 with lazy():
     from sweephand import threads
+    from sweephand.store.consumers import consumers as consumer_rows
     from sweephand.store.tenants import applications as application_rows
-    from sweephand.store.tenants import audits
+    from sweephand.store.tenants import audits, watches
 
 
 @dataclass(frozen=True)
@@ -128,9 +130,16 @@ def applications(table: Table, tenant: str) -> Iterator[Application]:
     yield from application_rows.of_tenant(table, tenant)
 
 
-def applications_away(table: Table, most: int) -> list[Application]:
-    """Returns applications of all tenants whose messages nobody receives."""
-    return application_rows.listed_away(table, most)
+def away(table: Table, most: int) -> list[Application | Consumer]:
+    """Returns applications and consumers of all tenants for which something waits that nobody receives."""
+    found = [_watched(row) for row in watches.listed_away(table, most)]
+    return [each for each in found if each.away_at is not None]
+
+
+def _watched(row: Mapping[str, Any]) -> Application | Consumer:
+    if row["sk"]["S"].startswith(f"{keys.APPLICATION}#"):
+        return application_rows.application_of(application_rows.ApplicationItem.from_raw_data(row))
+    return consumer_rows.consumer_of(consumer_rows.ConsumerItem.from_raw_data(row))
 
 
 def audited(table: Table, shards: int, now: datetime) -> tuple[datetime | None, int]:

@@ -455,26 +455,27 @@ SCHEMAS: dict[str, Schema] = {
             "oldestDueAt": or_null(INSTANT),
             "behindSeconds": whole(),
             "backlog": answer({lane.value: ref("Backlog") for lane in Lane}),
-            "applications": items(
-                ref("AwayApplication"),
+            "away": items(
+                ref("Away"),
                 maxItems=admin.MOST_AWAY,
-                description="The applications whose messages nobody receives.",
+                description="The applications and consumers for which something waits that nobody receives.",
             ),
             "lastAudit": or_null(ref("LastAudit")),
             "unaudited": whole(),
             "auditedSince": or_null(INSTANT),
         },
-        ("oldestDueAt", "behindSeconds", "backlog", "applications", "lastAudit", "unaudited", "auditedSince"),
+        ("oldestDueAt", "behindSeconds", "backlog", "away", "lastAudit", "unaudited", "auditedSince"),
         dependentRequired={"oldestDueAt": ["behindSeconds"], "behindSeconds": ["oldestDueAt"]},
     ),
-    "AwayApplication": answer(
+    "Away": answer(
         {
+            "kind": one_of(("application", "consumer")),
             "tenant": TEXT,
             "name": TEXT,
-            "version": or_null(TEXT),
-            "since": {**INSTANT_MS, "description": "Since when the first message waited that no worker took."},
-            "awayAt": or_null({**INSTANT_MS, "description": "When it was found that nobody receives its messages."}),
-            "backlog": ref("Backlog"),
+            "version": or_null(text(description="Set if only workers of this version of the application are missing.")),
+            "since": {**INSTANT_MS, "description": "Since when the first message or run waits that nobody takes."},
+            "awayAt": or_null({**INSTANT_MS, "description": "When it was found that nobody takes it."}),
+            "waiting": whole(description="How many wait: messages as SQS estimates, or up to 100 held runs."),
         }
     ),
     "Backlog": answer({"ready": whole(), "delayed": whole(), "inFlight": whole()}),

@@ -35,7 +35,7 @@ MOST_GROUPS, COUNTED = 20, 100
 """How many groups of errors are shown, and how many failed runs of a group are counted."""
 MOST_OPERATIONS, MOST_NAMED = 20, 100
 """How many of the latest operations, and how many collections, flow keys and consumers are examined."""
-KINDS = ("operation", "application", "target", "errors", "circuit", "consumer", "flowKey", "collection", "jobs")
+KINDS = ("operation", "application", "consumer", "target", "errors", "circuit", "flowKey", "collection", "jobs")
 UNANSWERED = frozenset({Reason.DNS, Reason.TLS, Reason.CONNECT, Reason.NO_ANSWER})
 VERBS = ("look", "resume", "redrive", "start", "enable")
 
@@ -219,16 +219,15 @@ def _flow_keys(ctx: Context) -> Iterator[Item]:
 
 def _applications(ctx: Context) -> Iterator[Item]:
     for each in tenants.applications(ctx.world.table, ctx.tenant):
-        if each.away_at is not None and each.unclaimed_since is not None:
-            for_long = sentences.duration(ctx.now - each.unclaimed_since)
+        if each.away_at is not None and each.watched_since is not None:
+            for_long = sentences.duration(ctx.now - each.watched_since)
             messages = "1 message waits" if each.waiting == 1 else f"{each.waiting:,} messages wait"
             yield Item(
                 *("application", each.name, each.title),
-                f"No worker of {each.title} has received for {for_long}: "
-                f"{messages} since {text(each.unclaimed_since)}.",
+                f"No worker of {each.title} has received for {for_long}: {messages} since {text(each.watched_since)}.",
                 Step("start", "Start a worker, or delete the application", f"/v1/applications/{each.name}"),
                 count=max(1, each.waiting),
-                since=each.unclaimed_since,
+                since=each.watched_since,
             )
 
 
@@ -273,4 +272,4 @@ def _jobs(ctx: Context) -> Iterator[Item]:
             yield Item("jobs", state.value, state.value, f"{some} {stands}.", step, count=numbers[state])
 
 
-SOURCES = (_operations, _applications, _errors, _flow_keys, _consumers, _collections, _jobs)
+SOURCES = (_operations, _applications, _consumers, _errors, _flow_keys, _collections, _jobs)

@@ -55,7 +55,7 @@ def _application(ctx: Context, shown: Application) -> dict[str, Any]:
         "visibilitySeconds": LEASE_S,
         "tasks": list(shown.tasks),
         "createdAt": text_ms(shown.created_at),
-        "since": stamp(shown.unclaimed_since if shown.away_at is not None else None),
+        "since": stamp(shown.watched_since if shown.away_at is not None else None),
         "awayAt": stamp(shown.away_at),
         "waiting": shown.waiting,
     }

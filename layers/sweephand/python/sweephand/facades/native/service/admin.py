@@ -10,6 +10,7 @@ from typing import Any
 from sweephand import __version__
 from sweephand.domain.application import Application
 from sweephand.domain.collection import Collection
+from sweephand.domain.consumer import Consumer
 from sweephand.domain.instants import stamp, text
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
@@ -27,15 +28,15 @@ with lazy():
 
 
 MOST_AWAY = 20
-"""How many of the applications that are away are shown."""
+"""How many of those that are away are shown."""
 COUNTS = ("schedules", "stopped", "lost", "expired", "corrected", "unreadable", "waiting")
 
 
 def health(ctx: Context) -> Answer:
     """Returns the version to everybody, without a read.
 
-    At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues, the applications that
-    are away and the last audit. These cover all tenants, so a tenant sees none.
+    At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues, the applications and
+    consumers that are away, and the last audit. These cover all tenants, so a tenant sees none.
     """
     body: dict[str, object] = {"status": "ok", "version": __version__}
     if "authorization" not in ctx.request.headers:
@@ -48,7 +49,7 @@ def health(ctx: Context) -> Answer:
         body["oldestDueAt"] = text(oldest) if oldest else None
         body["behindSeconds"] = max(0, int((ctx.now - oldest).total_seconds())) if oldest else 0
         body["backlog"] = {lane.value: _backlog(held) for lane, held in ctx.world.queue.backlog().items()}
-        body["applications"] = [_away(ctx, each) for each in views.applications_away(table, MOST_AWAY)]
+        body["away"] = [_away(each) for each in views.away(table, MOST_AWAY)]
         body["lastAudit"] = _last_audit(views.last_audit(table))
         since, body["unaudited"] = views.audited(table, ctx.world.settings.shards, ctx.now)
         body["auditedSince"] = text(since) if since else None
@@ -59,14 +60,15 @@ def _backlog(held: Any) -> dict[str, int]:
     return {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
 
 
-def _away(ctx: Context, away: Application) -> dict[str, Any]:
+def _away(away: Application | Consumer) -> dict[str, Any]:
     return {
+        "kind": "application" if isinstance(away, Application) else "consumer",
         "tenant": away.tenant,
         "name": away.name,
-        "version": away.version,
-        "since": stamp(away.unclaimed_since),
+        "version": away.version if isinstance(away, Application) else None,
+        "since": stamp(away.watched_since),
         "awayAt": stamp(away.away_at),
-        "backlog": _backlog(ctx.world.queue.backlog_of(away.lane)),
+        "waiting": away.waiting,
     }
 
 

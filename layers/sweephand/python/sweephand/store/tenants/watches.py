@@ -1,0 +1,123 @@
+"""Watches: columns of the row that something waits for, which put it into the next-run index, and the stack's list.
+
+An application is watched from its first unclaimed run, a consumer from the first run that is held for it, each until
+somebody receives again. Its row is in the next-run index for that time.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from sweephand.domain.application import CHECKED_AGAIN, Application
+from sweephand.domain.consumer import Consumer
+from sweephand.domain.instants import epoch_ms, epoch_s
+from sweephand.domain.occurrences.index_row import SweepText, Waits
+from sweephand.domain.schedule import Lane
+from sweephand.ids import shard_of
+from sweephand.store.dynamo import keys
+from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
+from sweephand.store.dynamo.expressions import Condition, assign, every, removal
+from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.store.dynamo.table import Item
+
+Watched = Application | Consumer
+
+
+class WatchedItem(Item):
+    """The columns of a watch. They are absent while nothing waits."""
+
+    watched_since = Integer(null=True)
+    away_at = Integer(null=True)
+    waiting = Integer(default=0)
+    seen_at = Integer(null=True)
+    shard = Integer(null=True)
+    next_run_at = Integer(null=True)
+    sweep = UnicodeAttribute(null=True)
+
+
+OF_WATCH = "watched_since away_at waiting seen_at shard next_run_at sweep"
+
+
+def key_of(watched: Watched) -> tuple[str, str]:
+    if isinstance(watched, Application):
+        return keys.tenant(watched.tenant), keys.application(watched.name, watched.version)
+    return keys.tenant(watched.tenant), keys.consumer(watched.name)
+
+
+UNWATCHED: Condition = every(WatchedItem.pk.exists(), WatchedItem.watched_since.does_not_exist())
+UNSEEN: Condition = every(WatchedItem.watched_since.exists(), WatchedItem.seen_at.does_not_exist())
+
+
+def same_watch(watched: Watched) -> Condition:
+    """Requires the watch that was read."""
+    assert watched.watched_since is not None
+    same: Condition = WatchedItem.watched_since == epoch_ms(watched.watched_since)
+    return same
+
+
+def begin(table: Table, watched: Watched, since: datetime, now: datetime, shards: int) -> Written | Refused:
+    """Begins to watch what is not watched."""
+    pk, sk = key_of(watched)
+    actions = [
+        assign(WatchedItem.watched_since, epoch_ms(since)),
+        assign(WatchedItem.shard, shard_of(sk, shards)),
+        assign(WatchedItem.next_run_at, epoch_s(now + CHECKED_AGAIN)),
+        assign(WatchedItem.sweep, str(SweepText(Waits.WATCH, Lane.FAST))),
+    ]
+    return table.update(pk, sk, actions, UNWATCHED)
+
+
+def see(table: Table, watched: Watched, now: datetime) -> Written | Refused:
+    """Notes that somebody came, once for each watch."""
+    return table.update(*key_of(watched), [assign(WatchedItem.seen_at, epoch_ms(now))], UNSEEN)
+
+
+def mark_away(table: Table, watched: Watched, now: datetime, waiting: int) -> Written | Cancelled:
+    """Notes that nobody receives what waits, and adds an entry to the stack's list."""
+    actions = [assign(WatchedItem.away_at, epoch_ms(now)), assign(WatchedItem.waiting, waiting)]
+    listed = Item(pk=keys.STACK_AWAY, sk=_place(watched))
+    return table.transact(
+        [
+            table.update_op("watched", *key_of(watched), actions, same_watch(watched)),
+            table.put_op("listed", listed),
+        ]
+    )
+
+
+def count_waiting(table: Table, watched: Watched, waiting: int) -> Written | Refused:
+    return table.update(*key_of(watched), [assign(WatchedItem.waiting, waiting)], same_watch(watched))
+
+
+def end(table: Table, watched: Watched) -> Written | Refused | Cancelled:
+    """Ends the watch that was read, and removes its entry from the stack's list."""
+    actions = removal(WatchedItem, OF_WATCH)
+    if watched.away_at is None:
+        return table.update(*key_of(watched), actions, same_watch(watched))
+    ended = table.update_op("watched", *key_of(watched), actions, same_watch(watched))
+    return table.transact([ended, forget_op(table, watched)])
+
+
+def forget_op(table: Table, watched: Watched) -> Op:
+    """Returns the write that removes the entry from the stack's list."""
+    return table.delete_op("listed", keys.STACK_AWAY, _place(watched))
+
+
+def forget(table: Table, tenant: str) -> None:
+    """Removes the entries of a tenant that is being purged from the stack's list."""
+    for row in list(table.query_all(keys.STACK_AWAY, WatchedItem.sk.startswith(keys.away(tenant, "")))):
+        table.delete(keys.STACK_AWAY, row["sk"]["S"])
+
+
+def _place(watched: Watched) -> str:
+    return keys.away(watched.tenant, key_of(watched)[1])
+
+
+def listed_away(table: Table, most: int) -> list[dict[str, Any]]:
+    """Returns the rows on the stack's list, by tenant, kind and name, in DynamoDB's JSON."""
+    listed = islice(table.query_all(keys.STACK_AWAY, limit=most), most)
+    places = [keys.away_parts(row["sk"]["S"]) for row in listed]
+    wanted = [(keys.tenant(tenant), sk) for tenant, sk in places]
+    rows = table.batch_get(wanted) if wanted else {}
+    return [rows[key] for key in wanted if key in rows]
