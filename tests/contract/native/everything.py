@@ -117,7 +117,7 @@ BODIES: Mapping[str, Any] = {
     "POST /v1/jobs/{job}/run": {"scheduleId": None},
     "POST /v1/jobs/{job}/pause": {"note": "text"},
     "POST /v1/jobs/{job}/schedules": SCHEDULE | {"name": "new"},
-    "PUT /v1/jobs/{job}/schedules/{schedule}": SCHEDULE | {"name": "new"},
+    "PUT /v1/jobs/{job}/schedules/{schedule}": SCHEDULE | {"name": "another"},
     "PATCH /v1/jobs/{job}/schedules/{schedule}": {
         "payload": {"s": 1},
         "hooks": {"onMissed": {"type": "event", "detailType": "late"}},
