@@ -8,19 +8,24 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.days import (
+    ALL_MONTHS,
     EPOCH_DAY,
     FIRST_DAY,
     FIRST_YEAR,
     LAST_DAY,
+    DayFields,
     EachNth,
     OfMonths,
+    OfPeriods,
     OfWeeks,
     OnDays,
     OrNextDay,
     month_table,
 )
+from sweephand.schedules.notations.cron import _days as parsed_days
 from tests.support.examples import examples
 
 SPAN = 800
@@ -170,3 +175,16 @@ def test_a_day_that_a_month_lacks_falls_on_the_first_of_the_next(wanted, every, 
     short = OfMonths(month_table(lambda length, _: 1 << length if length < wanted else 0), every=every, anchor=anchor)
 
     agrees(OrNextDay(there, short), has, begin)
+
+
+@given(
+    st.integers(FIRST_DAY - 40, LAST_DAY + 3) | st.sampled_from([FIRST_DAY, LAST_DAY - 6, LAST_DAY]),
+    st.sampled_from([ALL_DATES, 1 << 13, 1 << 31]),
+    st.integers(1, ALL_WEEKDAYS),
+    st.sampled_from([ALL_MONTHS, 1 << 2, 1 << 1 | 1 << 12]),
+    st.booleans(),
+)
+def test_the_search_for_the_fields_of_a_cron_finds_what_the_general_one_finds(day, dates, weekdays, months, either):
+    days = parsed_days(DayFields(dates, weekdays, either), months)
+
+    assert days.next(day) == OfPeriods.next(days, day)

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sweephand.records import dataclass
-from sweephand.schedules.grids.calendar_masks import ALL_WEEKDAYS, LONGEST_MONTHS, bits, lowest, month_length
+from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS, LONGEST_MONTHS, bits, lowest, month_length
 from sweephand.schedules.rule import MovedBy, Series
 from sweephand.schedules.zones.localtime import wall_text
 
@@ -80,6 +80,11 @@ class DayFields(NamedTuple):
     @property
     def monday_first(self) -> int:
         return self.weekdays >> 1 | (self.weekdays & 1) << 6
+
+    @property
+    def weekly(self) -> int:
+        """Returns the weekdays of two weeks, from Monday on, if they alone choose the days; else 0."""
+        return self.monday_first * _TWO_WEEKS if self.dates == ALL_DATES and not self.either else 0
 
     def pick(self, length: int, first: int) -> int:
         """Returns the days of a month, as month_table asks for them."""
@@ -175,7 +180,7 @@ class OfMonths(OfPeriods):
     """Days of months. table: from month_table. months: bit n is month n. years: bit n is the year 1969 + n.
 
     every, anchor: only the months at a whole number of `every` months from month `anchor` (year * 12 + month - 1).
-    fields: the fields of a cron, if the table is made from them alone.
+    fields: the fields of a cron, if the table is made from them alone. weekly: DayFields.weekly if all months are chosen.
     """
 
     table: tuple[int, ...] = field(repr=False)
@@ -184,6 +189,7 @@ class OfMonths(OfPeriods):
     every: int = 1
     anchor: int = 0
     fields: DayFields | None = None
+    weekly: int = 0
 
     def ever(self) -> bool:
         """Returns whether any day is in the set. Looks at each year at most; a month is one of 28 kinds."""
@@ -196,21 +202,28 @@ class OfMonths(OfPeriods):
         if day > LAST_DAY:
             return None
         day = max(day, FIRST_DAY)
+        if self.weekly:
+            left = self.weekly >> (day - _MONDAY_BEFORE_EPOCH) % 7
+            found = day + (left & -left).bit_length() - 1
+            return found if found <= LAST_DAY else None
         on = date.fromordinal(day + EPOCH_DAY)
-        period, passed, eve = on.year * 12 + on.month - 1, on.day, day - on.day
+        year, month, passed, eve = on.year, on.month, on.day, day - on.day
+        months, every = self.months, self.every
         while True:
-            year, month = divmod(period, 12)
-            chosen = self.months >> month + 1 & 1 and self.years >> year - FIRST_YEAR & 1
-            if chosen and not (period - self.anchor) % self.every:
-                length = month_length(year, 2) if month == 1 else LONGEST_MONTHS[month + 1]
+            length = LONGEST_MONTHS[month] if month != 2 else month_length(year, 2)
+            chosen = months >> month & 1 and self.years >> year - FIRST_YEAR & 1
+            if chosen and (every == 1 or not (year * 12 + month - 1 - self.anchor) % every):
                 days = self.table[(length - 28) * 7 + (eve + 4) % 7] >> passed
                 if days:
                     found = eve + passed + (days & -days).bit_length() - 1
                     return found if found <= LAST_DAY else None
-            later = self.neighbour(period, 1)
-            if later is None:
+            passed = 0
+            if months >> month + 1 & 1:
+                month, eve = month + 1, eve + length
+            elif (later := self.neighbour(year * 12 + month - 1, 1)) is None:
                 return None
-            period, passed, eve = later, 0, self.eve(later)
+            else:
+                year, month, eve = later // 12, later % 12 + 1, self.eve(later)
 
     def period(self, day: int) -> int:
         on = date.fromordinal(day + EPOCH_DAY)

@@ -14,7 +14,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
 from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS, MONTHS_SHORT, WEEKDAYS_SHORT
 from sweephand.schedules.grids.clock import Clock
-from sweephand.schedules.grids.days import DayFields, OfMonths, OnDays, month_table
+from sweephand.schedules.grids.days import ALL_MONTHS, DayFields, OfMonths, OnDays, month_table
 from sweephand.schedules.grids.wallclock import certain_gap
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, at_hours
@@ -126,7 +126,8 @@ def parse(text: str) -> Parsed:
 
 @lru_cache(maxsize=1024)
 def _days(fields: DayFields, months: int) -> OfMonths:
-    return OfMonths(month_table(fields.pick), months, fields=fields)
+    weekly = fields.weekly if months == ALL_MONTHS else 0
+    return OfMonths(month_table(fields.pick), months, fields=fields, weekly=weekly)
 
 
 def _with_letters(text: str) -> Parsed:
