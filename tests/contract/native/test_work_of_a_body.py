@@ -85,10 +85,16 @@ BODIES = {
         "/v1/job-sets/s",
         {"jobs": [{"key": f"k{n}", **JOB, **unknown(20)} for n in range(500)]},
     ),
+    "1,000 jobs of a set with wrong crons": (
+        "PUT",
+        "/v1/job-sets/s",
+        {"jobs": [{"key": f"k{n}", **JOB, "schedules": [{"cron": f"0 {n} 25 * *"}]} for n in range(60, 1_060)]},
+    ),
     "1,000 keys of a set": ("PUT", "/v1/job-sets/s", {"jobs": [{"key": "a", **JOB}] * 1_000}),
 }
 OF_MANY_JOBS = {
     "500 jobs of a set",
+    "1,000 jobs of a set with wrong crons",
     "1,000 keys of a set",
     "1,000 wrong crons",
     "1,000 nested objects",

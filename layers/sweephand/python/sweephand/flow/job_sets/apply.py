@@ -7,7 +7,7 @@ A crash leaves no half-written job. The next apply of the same list makes the ch
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 
@@ -79,9 +79,12 @@ def _ids(world: World, planned: Plan, wanted: Sequence[Wanted], members: Sequenc
 
 
 def check(
-    world: World, tenant: str, set_plan: SetPlan, drafts: Mapping[str, JobDraft]
+    world: World, tenant: str, set_plan: SetPlan, read: Callable[[Change], JobDraft], schedules: int
 ) -> tuple[SetPlan, Mapping[str, JobDraft]]:
-    """Makes the checks that need no write, so that a refused list changes nothing. drafts: by key.
+    """Makes the checks that need no write, so that a refused list changes nothing.
+
+    read: returns the draft of a changed job, just before it is checked, so that a list of wrong jobs costs no more than
+    the first ones. schedules: how many the list has, at most.
 
     Returns the changes that can be made. A job whose dates are all past is not repaired. Names are assigned in the
     order in which they become free. Raises InvalidRequest with the path of the entry, Conflict(NAME_TAKEN,
@@ -89,9 +92,9 @@ def check(
     """
     wrong = Mistakes()
     opened: dict[str, tuple[Collection, Usage]] = {}
-    with limited_for(sum(len(draft.schedules or ()) for draft in drafts.values())):
+    with limited_for(schedules):
         found = {
-            each.key: wrong.of(_checked, world, tenant, set_plan.job_of(each), each, drafts[each.key], opened)
+            each.key: wrong.of(_checked, world, tenant, set_plan.job_of(each), each, read, opened)
             for each in set_plan.plan.changes
             if each.wanted is not None
         }
@@ -107,12 +110,12 @@ def _checked(
     tenant: str,
     there: Planned | None,
     each: Change,
-    draft: JobDraft,
+    read: Callable[[Change], JobDraft],
     opened: dict[str, tuple[Collection, Usage]],
 ) -> JobDraft | None:
     """Returns the draft that can be applied; None for a repair of a job that is over."""
     assert each.wanted is not None
-    repairs = each.verb is Verb.REPAIR
+    draft, repairs = read(each), each.verb is Verb.REPAIR
     if there is not None and repairs and is_final(there.job, there.schedules):
         return None
     try:

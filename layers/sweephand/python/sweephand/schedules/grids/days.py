@@ -180,7 +180,7 @@ class OfMonths(OfPeriods):
     """Days of months. table: from month_table. months: bit n is month n. years: bit n is the year 1969 + n.
 
     every, anchor: only the months at a whole number of `every` months from month `anchor` (year * 12 + month - 1).
-    fields: the fields of a cron, if the table is made from them alone. weekly: DayFields.weekly if all months are chosen.
+    fields: the fields of a cron, if the table is made from them alone. weekly: DayFields.weekly, if all months have it.
     """
 
     table: tuple[int, ...] = field(repr=False)

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.instants import text_ms
-from sweephand.domain.job import JobDraft
+from sweephand.domain.job import SCHEDULES_AT_ONCE, JobDraft
 from sweephand.domain.job_set import MOST_JOBS, Change, Member, Plan, Verb, Wanted
 from sweephand.domain.members import fields
 from sweephand.domain.members.json_text import dumps
@@ -171,7 +171,13 @@ def _set_plan(ctx: Context, name: str, listed: Listed) -> tuple[SetPlan, Mapping
     """Returns the current plan, checked, and the drafts of its jobs."""
     set_plan = apply.plan(ctx.world, ctx.tenant, name, listed.wanted, prune=listed.prune)
     set_plan = replace(set_plan, owner=listed.owner if listed.creates else None)
-    return apply.check(ctx.world, ctx.tenant, set_plan, _drafts(ctx, set_plan, listed))
+    known: dict[str, Mapping[str, Any]] = {}
+
+    def read(each: Change) -> JobDraft:
+        assert each.wanted is not None
+        return _draft(ctx, set_plan, each, each.wanted.place, listed.bodies[each.key], known)
+
+    return apply.check(ctx.world, ctx.tenant, set_plan, read, sum(map(_schedules_in, listed.bodies.values())))
 
 
 def _forbidden(plan: Plan, token: str | None, allowed: int) -> SweephandError | None:
@@ -271,17 +277,9 @@ def _with_names(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "schedules": named}
 
 
-def _drafts(ctx: Context, set_plan: SetPlan, listed: Listed) -> dict[str, JobDraft]:
-    """Reads the bodies of the jobs that change. Raises InvalidRequest with all mistakes and their paths."""
-    wrong = Mistakes()
-    found: dict[str, JobDraft] = {}
-    known: dict[str, Mapping[str, Any]] = {}
-    for each in set_plan.plan.changes:
-        if each.wanted is not None:
-            body = listed.bodies[each.key]
-            found[each.key] = wrong.of(_draft, ctx, set_plan, each, each.wanted.place, body, known)
-    wrong.check()
-    return found
+def _schedules_in(body: Mapping[str, Any]) -> int:
+    schedules = body.get("schedules")
+    return min(len(schedules), SCHEDULES_AT_ONCE) if isinstance(schedules, list) else 0
 
 
 def _draft(
