@@ -22,7 +22,7 @@ def ask(tenant: Tenant, course: Course, instant: datetime) -> None:
     """Asks why that instant ran, or did not, and notes an answer that the ledger contradicts."""
 
     def then(reply: Reply, _span: Span) -> None:
-        if reply.status < 400:
+        if reply.status < 400 and course.gone is None:  # people may delete it in the middle of the question
             tenant.wrong += [
                 f"explain {shown(instant)} of {course.id} {each}" for each in _at_odds(tenant, course, instant, reply)
             ]
