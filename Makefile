@@ -5,6 +5,7 @@ MAKEFLAGS += --no-print-directory
 
 export PYTHONPATH := layers/sweephand/python
 export SAM_CLI_TELEMETRY := 0
+unexport PYTHONDONTWRITEBYTECODE # without compiled files, each process of the tests compiles the whole package anew
 
 PY := .venv/bin/python
 LOCAL := $(PY) -m sweephand.local
@@ -86,8 +87,17 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 # ---- Judging ---------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup setup-sam setup-site setup-sap-client setup-azure-client setup-generated-clients setup-table-engine ## All tests, with the time of each part; PARTS="unit template" runs some
+test: setup ## The tests that a pull request needs, with the time of each part; PARTS="unit template" runs some
 	@$(PY) .ci/test.py $(PARTS)
+
+.PHONY: test-rest
+test-rest: setup setup-sam setup-site setup-sap-client setup-azure-client setup-generated-clients setup-table-engine ## The tests that `make test` leaves out, with original clients and the SAM CLI; PARTS="sam" runs some
+	@$(PY) .ci/test.py --rest $(PARTS)
+
+.PHONY: test-all
+test-all: setup-table-engine ## All tests: test and test-rest with calls to tables held against an engine, test-browser, test-sam-local, test-mutants
+	@TABLE_ENGINE=1 $(MAKE) test
+	@$(MAKE) test-rest test-browser test-sam-local test-mutants
 
 .PHONY: quick
 quick: setup ## The checks and tests nearest to your change, in under a minute

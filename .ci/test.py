@@ -1,4 +1,7 @@
-"""`make test`: runs every part of the tests and prints its time. `.ci/test.py unit template` runs only those parts."""
+"""`make test` and `make test-rest`: run the parts of the tests, and print the time of each.
+
+`.ci/test.py unit template` runs only these parts of `make test`, `.ci/test.py --rest unit` what it leaves out of one.
+"""
 
 from __future__ import annotations
 
@@ -12,43 +15,56 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Two processes; the tests of a module stay together, because some share what is expensive to make.
 BY_TWO = ("-n", "2", "--dist", "loadscope")
+SAMPLE = ("--only", "sample")
+REST = ("--only", "rest")
 
 # An engine that answers as DynamoDB does. With it, each call to the table in memory is made to both, and the answers
-# are compared.
+# are compared. `make test` uses it only with TABLE_ENGINE=1, because npm installs it.
 ENGINE = ROOT / ".cache" / "table-engine" / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
 HELD_AGAINST_IT = {"unit", "contract"}
+SHORT = {"EXAMPLES_TIMES": "0.2"}
 
-# Fast ones first, so that a mistake shows early. Each is a folder of tests, and a selection by marker.
+# Fast ones first, so that a mistake shows early. Each is a folder of tests, and a selection.
 PARTS = {
-    "architecture": ["tests/architecture", "-n", "2"],
-    "template": ["tests/template", "-m", "not sam", *BY_TWO],
+    "architecture": ["tests/architecture", *SAMPLE, "-n", "2"],
+    "template": ["tests/template", "-m", "not sam", *SAMPLE, *BY_TWO],
+    "unit": ["tests/unit", "tests/engine", *SAMPLE, *BY_TWO],
+    "contract": ["tests/contract", *SAMPLE, *BY_TWO],
+    "faults": ["tests/faults", *SAMPLE, "-n", "2"],
+    "year": ["tests/year", *SAMPLE, "-n", "2"],
+    "local_stack": ["tests/local_stack/test_sdk.py", "tests/local_stack/test_events.py"],
+}
+PARTS_OF_THE_REST = {
     "documentation": ["tests/documentation"],
-    "unit": ["tests/unit", "tests/engine", *BY_TWO],
-    "contract": ["tests/contract", *BY_TWO],
-    "faults": ["tests/faults", "-n", "2"],
-    "year": ["tests/year", "-n", "2"],
+    "template": ["tests/template", "-m", "not sam", *REST, *BY_TWO],
+    "unit": ["tests/unit", *REST, *BY_TWO],
+    "contract": ["tests/contract", *REST, *BY_TWO],
+    "faults": ["tests/faults", *REST, "-n", "2"],
+    "year": ["tests/year", *REST, "-n", "2"],
     "local_stack": ["tests/local_stack"],
     "sam": ["tests/template", "-m", "sam", *BY_TWO],
 }
 
 
-def main(names: list[str]) -> int:
-    unknown = set(names) - PARTS.keys()
+def main(arguments: list[str]) -> int:
+    rest = "--rest" in arguments
+    parts = PARTS_OF_THE_REST if rest else PARTS
+    names = [name for name in arguments if name != "--rest"]
+    unknown = set(names) - parts.keys()
     if unknown:
-        sys.exit(f"no such part: {', '.join(sorted(unknown))}; there are: {', '.join(PARTS)}")
-    chosen = [name for name in PARTS if name in names] if names else [name for name in PARTS if _has_tests(name)]
-    engine = _engine() if HELD_AGAINST_IT & set(chosen) else {}
-    results = [(name, *_run(name, engine if name in HELD_AGAINST_IT else {})) for name in chosen]
+        sys.exit(f"no such part: {', '.join(sorted(unknown))}; there are: {', '.join(parts)}")
+    chosen = [name for name in parts if name in names or not names]
+    engine = _engine() if HELD_AGAINST_IT & set(chosen) and (rest or os.environ.get("TABLE_ENGINE")) else {}
+    results = [
+        (name, *_run(parts[name], (engine if name in HELD_AGAINST_IT else {}) | ({} if rest else SHORT)))
+        for name in chosen
+    ]
     for name, status, seconds in results:
         sys.stdout.write(f"{name:<14} {seconds:7.1f} s  {'passed' if status == 0 else f'FAILED ({status})'}\n")
     failed = sum(status != 0 for _, status, _ in results)
     sys.stdout.write(f"{'all':<14} {sum(seconds for *_, seconds in results):7.1f} s\n")
     sys.stdout.write(f"parts: {len(results) - failed} passed, {failed} failed\n")
-    return 1 if failed or not results else 0
-
-
-def _has_tests(name: str) -> bool:
-    return any((ROOT / PARTS[name][0]).rglob("test_*.py"))
+    return 1 if failed else 0
 
 
 def _engine() -> dict[str, str]:
@@ -63,15 +79,16 @@ def _engine() -> dict[str, str]:
     return {}
 
 
-def _run(name: str, more: dict[str, str]) -> tuple[int, float]:
+def _run(options: list[str], more: dict[str, str]) -> tuple[int, float]:
     """Returns exit status and seconds. A part without a test has failed: pytest says so with status 5."""
-    sys.stdout.write(f"== {name}\n")
+    sys.stdout.write(f"== {' '.join(options)}\n")
     sys.stdout.flush()
     began = time.monotonic()  # noqa: TID251 - how long a part takes is no decision of the service
+    environment = {name: value for name, value in os.environ.items() if name != "TABLE_ENGINE"}
     done = subprocess.run(  # noqa: S603 - our own tests
-        [sys.executable, "-m", "pytest", *PARTS[name]],
+        [sys.executable, "-m", "pytest", *options],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": "layers/sweephand/python"} | more,
+        env=environment | {"PYTHONPATH": "layers/sweephand/python"} | more,
         stdin=subprocess.DEVNULL,
         check=False,
     )

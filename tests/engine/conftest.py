@@ -1,4 +1,4 @@
-"""Without an engine for this machine only the rules are tested: `make test` says so, and fails in CI."""
+"""Without an engine for this machine only the rules are tested: `make test-rest` says so, and fails in CI."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The mirror detects answers of the in-memory table that differ from the engine's.
 
-conftest.py skips this file on machines without an engine; `make test` says so, and fails in CI.
+conftest.py skips this file on machines without an engine; `make test-rest` says so, and fails in CI.
 """
 
 from __future__ import annotations

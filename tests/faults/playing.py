@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from sweephand.domain.schedule import Lane
 from tests.support.aws import URLS
+from tests.support.examples import scaled
 from tests.support.stage import Stage
 
 QUEUE = URLS[Lane.FAST]
@@ -55,7 +56,7 @@ def play(machine: type[RuleBasedStateMachine], *, examples: int, steps: int, der
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=examples,
+            max_examples=scaled(examples),
             stateful_step_count=steps,
             deadline=None,
             derandomize=derandomize,

@@ -280,6 +280,7 @@ def within(line: Run, at: datetime) -> bool:
     return line.range_until is not None and line.planned_at <= at <= line.range_until
 
 
+@pytest.mark.scaled
 def test_any_history_of_changes_accounts_for_every_instant() -> None:
     """The same histories each time."""
     play(Changes, examples=100, steps=12, derandomize=True)

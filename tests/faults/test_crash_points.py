@@ -135,6 +135,7 @@ def test_every_kind_of_fault_occurs() -> None:
     assert {kind for found in counts().values() for kind in found} == set(KINDS)
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_the_service_recovers_from_one_fault_at_any_call(
     scenario: Scenario, record_property: Callable[[str, object], None]

@@ -347,6 +347,7 @@ class FlowKeys(Days):
         assert not lines.line(self.scene.world.table, turnstile, "", "", 1)
 
 
+@pytest.mark.scaled
 def test_flow_key_limits_hold_and_every_run_ends_in_every_history() -> None:
     play(FlowKeys, examples=60, steps=20, derandomize=True)
 

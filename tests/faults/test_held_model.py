@@ -159,6 +159,7 @@ def _minutes(after: datetime, until: datetime) -> list[datetime]:
     return [first + n * MINUTE for n in range(int((until - first) / MINUTE) + 1)] if first <= until else []
 
 
+@pytest.mark.scaled
 def test_disabling_never_loses_repeats_or_hides_an_occurrence() -> None:
     play(HeldSchedules, examples=40, steps=14, derandomize=True)
 

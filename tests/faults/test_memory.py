@@ -98,6 +98,7 @@ def idle(before: Asked | None, now: Asked) -> bool:
 NOTHING = {"Items": [], "more": False}
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_each_answer_of_a_history_equals_motos(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for plan in [(), *PLANS.get(name, [])]:

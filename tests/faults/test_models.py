@@ -24,6 +24,7 @@ from sweephand.flow.runs import results
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, playing, surviving
 from tests.support import aws
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
+from tests.support.examples import scaled
 from tests.support.taps import Crash
 
 CUTS = ["crash-before", "crash-after", "answer-lost", "throttled", "server-fault", "conflict", "failed-entries"]
@@ -82,7 +83,7 @@ SWEPT = moves(["all works", "nothing works", "no sweeper", "no executor", "sweep
 POLICIES = st.sampled_from([{"type": "sap"}, {"type": "sap", "ratePerMinute": 3}, {"type": "latest"}])
 
 
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=scaled(60), derandomize=True)
 @given(SWEPT, POLICIES)
 def test_each_instant_has_one_outcome_after_any_outage(history: list[Move], policy: dict[str, Any]) -> None:
     swept(history, policy)
@@ -187,7 +188,7 @@ EXECUTED = moves(
 )
 
 
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=scaled(100), derandomize=True)
 @given(EXECUTED, ANSWERS, RETRIES, st.booleans())
 def test_each_run_has_one_outcome_in_every_history(
     history: list[Move], answers: list[str], retry: dict[str, Any], error_action: bool

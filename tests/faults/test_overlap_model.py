@@ -224,6 +224,7 @@ class Overlaps(Days):
         assert Reason.OVERLAP not in reasons or not self.policies <= {"allow"}
 
 
+@pytest.mark.scaled
 def test_one_run_is_active_at_a_time_and_every_run_ends_in_every_history() -> None:
     play(Overlaps, examples=200, steps=25, derandomize=True)
 

@@ -1,4 +1,6 @@
-"""Which random examples a test takes: in the ordinary run few and each time the same, `make test-long` many others."""
+"""How many random examples and plans a test takes: few in `make test`, some in the rest of the tests, each time the
+same; `make test-long` takes many others.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-TIMES = int(os.environ.get("EXAMPLES_TIMES", "1"))
+TIMES = float(os.environ.get("EXAMPLES_TIMES", "1"))
 
 
 def by_steps() -> None:
@@ -15,14 +17,19 @@ def by_steps() -> None:
     """
     settings.register_profile(
         "by steps",
-        max_examples=100 * TIMES,
-        derandomize=TIMES == 1,
+        max_examples=scaled(100),
+        derandomize=TIMES <= 1,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     )
     settings.load_profile("by steps")
 
 
+def scaled(count: int) -> int:
+    """Returns how many of `count` examples this run takes."""
+    return max(1, round(count * TIMES))
+
+
 def examples(count: int) -> settings:
-    """Returns a decorator: `count` examples in the ordinary run, EXAMPLES_TIMES as many in a long one."""
-    return settings(max_examples=count * TIMES)
+    """Returns a decorator: `count` examples in the ordinary run, EXAMPLES_TIMES as many in a shorter or longer one."""
+    return settings(max_examples=scaled(count))

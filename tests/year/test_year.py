@@ -16,6 +16,7 @@ LIVES_IN_A_PART, PARTS = 25, 8
 LIVES_OF_A_MUTANT = 20
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("seed", "length"), LIVES)
 def test_all_promises_hold_in_a_life(seed: int, length: str) -> None:
     assert not (account := told(seed, length)), account

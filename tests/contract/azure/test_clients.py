@@ -1,6 +1,6 @@
 """Microsoft's own clients, 7.0.0 and 2.0.0, unchanged, against the facade over HTTP.
 
-`.ci/azure_client` installs them (`make test` does so first).
+`.ci/azure_client` installs them (`make test-all` does so first).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tests.contract.azure.api import EVERY_HOUR, HTTP, Azure
 from tests.contract.azure.microsofts_client import IN_COLLECTION, OF_JOB, VERSIONS, Client, Refused, driven
 from tests.contract.calls import event
 from tests.support.endpoint import BUSY, WRONG
+
+pytestmark = pytest.mark.extended  # each client has an environment of its own
 
 
 @contextmanager

@@ -118,6 +118,7 @@ def _places(body: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("route", "schema"),
     [
@@ -190,6 +191,7 @@ def _send(shared, route, **headers):
     return shared(route.method, route.path.format(**_names(shared)), body, caller=caller, headers=headers)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("route", WRITES, ids=_route)
 def test_the_described_headers_of_a_change_are_those_it_uses(shared, route):
     # One of another revision, and one that no key can be: who reads them refuses them.

@@ -102,6 +102,7 @@ def check_no_default(sent: Mapping[str, Any], fill: Filling) -> None:
             assert value != fill.usual[path], f"{path}: {value!r} is its default, which proves nothing"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("turn", range(TURNS))
 def test_every_member_is_read_back_and_survives_every_verb(there: Api, turn: int) -> None:
     fill = filling(there, turn)

@@ -28,6 +28,7 @@ def play(seed: int) -> None:
             raise AssertionError("\n".join([f"seed {seed}", *history.steps, str(failed)])) from failed
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(18))
 def test_every_instant_of_a_random_history_is_explained_by_the_ledger(seed: int) -> None:
     play(seed)

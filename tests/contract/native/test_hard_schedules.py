@@ -64,6 +64,7 @@ ASKS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("method", "path", "body", "field"), ASKS.values(), ids=ASKS)
 def test_every_verb_refuses_a_schedule_that_takes_too_long_to_compute(api, calendars, method, path, body, field):
     job = api.create()

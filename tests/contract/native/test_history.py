@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,9 +37,8 @@ def ids(items: list[dict[str, Any]]) -> list[str]:
     return [each["id"] for each in items]
 
 
-@pytest.fixture
-def customers(api: Api) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Two customers, each a collection with three jobs; every second call fails."""
+def two_customers(api: Api) -> dict[str, list[dict[str, Any]]]:
+    """Makes two customers, each a collection with three jobs; every second call fails."""
     calls = 0
 
     def answer(_: Any) -> Any:
@@ -69,6 +67,17 @@ def customers(api: Api) -> Iterator[dict[str, list[dict[str, Any]]]]:
     return made
 
 
+@pytest.fixture
+def customers(api: Api) -> dict[str, list[dict[str, Any]]]:
+    return two_customers(api)
+
+
+@pytest.fixture(scope="module")
+def shared_customers(shared: Api) -> dict[str, list[dict[str, Any]]]:
+    """The same for tests that only read."""
+    return two_customers(shared)
+
+
 def test_a_collections_runs_are_one_list_with_successes_and_job_names(api: Api, customers: Any) -> None:
     names = {job["id"]: job["name"] for job in customers["north"]}
     each_job = [run for job in names for run in listed(api, jobId=job)]
@@ -84,11 +93,13 @@ def test_a_collections_runs_are_one_list_with_successes_and_job_names(api: Api, 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 200])
 @pytest.mark.parametrize("state", [None, "SUCCESS", "REQUEST_ERROR"])
-def test_every_page_size_yields_the_same_list_once(api: Api, customers: Any, limit: int, state: str | None) -> None:
+def test_every_page_size_yields_the_same_list_once(
+    shared: Api, shared_customers: Any, limit: int, state: str | None
+) -> None:
     query = {"collection": "north"} | ({"state": state} if state else {})
 
-    assert ids(listed(api, limit=limit, **query)) == ids(listed(api, **query))
-    assert len(ids(listed(api, **query))) == len(set(ids(listed(api, **query)))) > 3
+    assert ids(listed(shared, limit=limit, **query)) == ids(listed(shared, **query))
+    assert len(ids(listed(shared, **query))) == len(set(ids(listed(shared, **query)))) > 3
 
 
 @pytest.mark.parametrize(
@@ -106,12 +117,12 @@ def test_every_page_size_yields_the_same_list_once(api: Api, customers: Any, lim
 )
 @pytest.mark.parametrize("state", [None, "SUCCESS", "REQUEST_ERROR", "TRIGGERED"])
 def test_filters_by_job_members_select_the_runs(
-    api: Api, customers: Any, query: Any, holds: Any, state: str | None
+    shared: Api, shared_customers: Any, query: Any, holds: Any, state: str | None
 ) -> None:
-    jobs = {job["id"] for made in customers.values() for job in made if holds(job)}
-    everything = [run for made in customers.values() for job in made for run in listed(api, jobId=job["id"])]
+    jobs = {job["id"] for made in shared_customers.values() for job in made if holds(job)}
+    everything = [run for made in shared_customers.values() for job in made for run in listed(shared, jobId=job["id"])]
 
-    found = listed(api, **query, **({"state": state} if state else {}))
+    found = listed(shared, **query, **({"state": state} if state else {}))
 
     assert sorted(ids(found)) == sorted(
         each["id"] for each in everything if each["jobId"] in jobs and state in {None, each["state"]}
@@ -120,10 +131,10 @@ def test_filters_by_job_members_select_the_runs(
 
 @pytest.mark.parametrize("path", [RUNS, "/v1/runs:export", "/v1/errors", "/v1/jobs", "DELETE /v1/jobs"])
 @pytest.mark.parametrize("name", ["nowhere", "norht", "North", "a b/%#ü"])
-def test_a_list_for_a_missing_collection_is_refused(api: Api, customers: Any, path: str, name: str) -> None:
+def test_a_list_for_a_missing_collection_is_refused(shared: Api, shared_customers: Any, path: str, name: str) -> None:
     method, _, where = path.rpartition(" ")
 
-    reply = api(
+    reply = shared(
         method or "GET", where, query={"collection": name, "dryRun": "true"} if method else {"collection": name}
     )
 
@@ -140,19 +151,19 @@ def test_a_file_for_a_missing_collection_is_refused(api: Api, customers: Any) ->
 @pytest.mark.parametrize("query", [{"collection": "north"}, {"state": "SUCCESS"}, {"state": "REQUEST_ERROR"}, {}])
 @pytest.mark.parametrize("bounds", [(0, 1), (3, 3), (2, 8), (8, 2)])
 def test_from_and_until_are_inclusive_limits_of_the_planned_instants(
-    api: Api, customers: Any, query: dict[str, str], bounds: tuple[int, int]
+    shared: Api, shared_customers: Any, query: dict[str, str], bounds: tuple[int, int]
 ) -> None:
-    whole = listed(api, **query)
+    whole = listed(shared, **query)
     instants = sorted({each["plannedAt"] for each in whole})
     since, until = instants[bounds[0]], instants[-1 - bounds[1]]
     if since > until:
-        assert api.get(RUNS, query={**query, "from": since, "until": until}).fields == ["until"]
+        assert shared.get(RUNS, query={**query, "from": since, "until": until}).fields == ["until"]
         return
 
-    found = listed(api, **query, **{"from": since, "until": until})
+    found = listed(shared, **query, **{"from": since, "until": until})
 
     assert ids(found) == [each["id"] for each in whole if since <= each["plannedAt"] <= until]
-    assert ids(listed(api, limit=2, **query, **{"from": since, "until": until})) == ids(found)
+    assert ids(listed(shared, limit=2, **query, **{"from": since, "until": until})) == ids(found)
 
 
 def test_successes_of_the_whole_tenant_can_be_listed_without_a_job(api: Api, customers: Any) -> None:

@@ -13,6 +13,7 @@ from sweephand.domain.members.json_text import Number, dumps
 from sweephand.facades.native.jobs.job_sets import LARGEST_LIST
 from tests.contract.native import everything
 from tests.contract.native.everything import at, body_of, furnish, places, replaced, send, title
+from tests.support.examples import scaled
 from tests.unit.json_values import ANY_JSON
 
 ROUTES = everything.with_body()
@@ -56,6 +57,7 @@ def things(shared):
     return everything.Things(names)
 
 
+@pytest.mark.sampled(4)
 @by_route
 def test_every_member_accepts_or_refuses_every_type_by_name(shared, things, route):
     body = body_of(route)
@@ -132,6 +134,7 @@ TEXTS = {
 CANNOT_BE_READ = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 
 
+@pytest.mark.sampled(3)
 @CANNOT_BE_READ
 def test_every_route_refuses_invalid_json(shared, things, text):
     with shared.unchanged():
@@ -164,6 +167,7 @@ def test_a_body_of_exactly_256_kib_is_read(shared):
     assert (reply.status, reply.fields) == (422, ["stranger", "action"])
 
 
+@pytest.mark.sampled(3)
 @by_route
 def test_an_unknown_member_is_refused_at_every_level_with_its_path(shared, things, route):
     body = body_of(route)
@@ -401,7 +405,7 @@ def test_a_timing_that_breaks_a_rule_is_refused_by_its_path_wherever_it_stands(s
 # Whatever else
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(data=st.data())
 def test_any_json_value_anywhere_is_accepted_or_refused(shared, things, data):
     route = data.draw(st.sampled_from(ROUTES), label="route")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sweephand.facades.native.routes import ROUTES
 from tests.contract.calls import CANARY, event
 from tests.contract.native.everything import UNKNOWN, furnish, send, title
+from tests.support.examples import scaled
 
 NAMED = [route for route in ROUTES.all if "{" in route.path]
 ODD_NAMES = {
@@ -184,7 +185,7 @@ def test_a_body_is_ignored_where_none_is_read(shared, things):
 TEXT = st.text(st.characters(codec=None), max_size=30)
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]) | TEXT,
     path=st.lists(

@@ -197,6 +197,7 @@ def test_a_job_is_not_created_if_the_new_job_it_refers_to_is_refused(api):
     )
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("calls", range(1, 40, 2))
 @pytest.mark.parametrize("after", [False, True])
 def test_the_next_request_repairs_whatever_a_crashed_one_leaves(api, calls, after):

@@ -23,6 +23,7 @@ def place(api: Api) -> str:
     return where
 
 
+@pytest.mark.extended
 def test_changes_and_answers_of_a_thousand_schedules_make_a_bounded_number_of_calls(api: Api, place: str) -> None:
     """Two queries a schedule are its last run and what the audit has not counted yet; all else is read in batches."""
     verbs: dict[str, tuple[Callable[[], Reply], int, int]] = {

@@ -41,6 +41,7 @@ def fail(api: Api, count: int) -> None:
         table.put(run_rows.item_of(run, shards=1, lane=Lane.FAST))
 
 
+@pytest.mark.extended
 def test_an_overview_left_open_reads_at_most_60_units_a_minute(crowded: Api) -> None:
     with billed(), metered() as meter:
         first = crowded.get("/v1/timeline", query="limit=500").json

@@ -95,6 +95,7 @@ def test_a_leaked_stack_secret_forges_nothing_an_hour_after_one_rotation(api, ma
     assert api.get("/v1/tenants", caller="provider").status == 200
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("since_s", [0, 299, 301, 3_599])
 @pytest.mark.parametrize("route", GIVING, ids=title)
 def test_a_leaked_stack_secret_creates_nothing_permanent_after_the_rotation(api, manager, route, since_s):
@@ -146,6 +147,7 @@ def test_routes_that_give_access_are_those_of_credentials_keys_and_tenants():
     }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("route", GIVING, ids=title)
 @pytest.mark.parametrize("by", ["secret", "token"])
 def test_a_credential_deleted_a_moment_ago_creates_no_access(api, route, by):

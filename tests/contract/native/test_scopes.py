@@ -59,6 +59,7 @@ def bearer(api, credential, scopes):
     return {"authorization": f"Bearer {token}"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("route", CLOSED, ids=title)
 def test_a_route_needs_exactly_its_own_scope(api, route):
     things = furnish(api, "acme")

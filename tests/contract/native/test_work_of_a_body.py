@@ -30,6 +30,7 @@ def things(shared):
     return furnish(shared, "acme")
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("route", ROUTES, ids=title)
 def test_thousands_of_unknown_members_cost_little_on_every_route(shared, things, route):
     text = json.dumps(unknown(17_576))
@@ -103,6 +104,7 @@ OF_MANY_JOBS = {
 """Bodies with many sound parts, each of which is read before the mistakes are known."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BODIES)
 def test_many_mistakes_cost_no_more_than_those_that_are_shown(shared, name):
     method, path, body = BODIES[name]
@@ -165,6 +167,7 @@ def test_no_string_keeps_a_parser_busy(shared, text):
 QUERIES = ("a," * 3_900, "9" * 7_900, "A" * 1_000, "2027-01-01T" * 700, " " * 7_000)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/runs", "/v1/errors", "/v1/calendars", "/v1/timeline", "/v1/load"])
 def test_no_query_keeps_a_list_busy(shared, path):
     names = ("state", "sort", "include", "cursor", "from", "until", "tag", "name", "jobId", "limit", "groupBy", "at")

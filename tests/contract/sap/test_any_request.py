@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sweephand.facades.sap.routes import TABLE
 from tests.contract.calls import event
 from tests.contract.sap.api import JOB
+from tests.support.examples import scaled
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -81,7 +82,7 @@ HEADERS = st.dictionaries(
     | st.sampled_from(["Basic", "Basic Og==", "bearer a.b.c", "Bearer e30.e30.e30", "text/plain", "application/json;"]),
     max_size=2,
 )
-EACH = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+EACH = settings(max_examples=scaled(250), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture

@@ -55,6 +55,7 @@ def _in_place_of(there: Mapping[str, Any], members: Mapping[str, Any]) -> dict[s
     return {**members, "action": {**dict.fromkeys(there["action"]), **members["action"]}}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("turn", range(len(PROOFS)))
 def test_every_verb_keeps_omitted_members(api: Sap, turn: int) -> None:
     furnish(api.native)

@@ -21,6 +21,7 @@ def put(api, body):
     return api("PUT", "/jobs/report", body)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("send", [post, put])
 @pytest.mark.parametrize("count", [40, 41, 91, 200, 999, 1_000])
 def test_a_job_can_be_created_with_its_maximum_of_schedules(api, send, count):

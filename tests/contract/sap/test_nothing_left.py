@@ -125,6 +125,7 @@ def check(api, made, then):
     assert (len(api.stage.endpoint.received) > ran) is (then is not OVER)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("how", "sent", "then"), CASES)
 def test_a_change_of_a_schedules_own_time_activates_it_only_with_a_date_left(api, how, sent, then):
     made = stands(api, how)

@@ -22,6 +22,7 @@ from sweephand.store.runs.attempts import attempt_item
 from sweephand.store.views.runs import SETTLING
 from tests.bench.meter import Meter, metered
 from tests.contract.sap.api import TENANT, Sap, sap
+from tests.support.examples import scaled
 from tests.support.taps import Act, Fault, Passing
 
 COUNTED = 12
@@ -117,7 +118,7 @@ def logs():
         yield {active: Log(api, active=active) for active in (True, False)}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     stands=st.lists(st.sampled_from(STANDS), max_size=FEW_LINES),
     every=st.sampled_from([timedelta(seconds=20), timedelta(minutes=1), timedelta(hours=1)]),

@@ -197,6 +197,7 @@ def test_jobs_are_those_of_the_templates(
     assert keys(api) == []
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.repeats
 @pytest.mark.parametrize("history", HISTORIES)
 @pytest.mark.parametrize(("after", "retries"), [(True, 0), (False, 2)])

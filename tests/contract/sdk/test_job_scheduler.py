@@ -118,6 +118,7 @@ def test_an_empty_string_selects_nothing(scheduler, empty):
     assert scheduler.list() == (made,)
 
 
+@pytest.mark.extended
 def test_more_than_a_hundred_jobs_are_deleted_before_the_call_returns(scheduler):
     for _ in range(103):
         scheduler.create(resource_id="r", start=START, job_interval=DAILY)

@@ -33,6 +33,7 @@ from sweephand.security import signing
 from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url, networks
 from sweephand.security.outbound import exchange
 from sweephand.sources import SystemClock
+from tests.support.examples import scaled
 from tests.unit.endpoints import Authority, Script, answering, dripping, listening, read_request, silent, unused_port
 
 perform = Http.perform
@@ -841,7 +842,7 @@ def test_addresses_that_do_not_answer_share_the_time(monkeypatch: pytest.MonkeyP
     assert (outcome.reason, outcome.retryable) == (Reason.CONNECT, True)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.binary(max_size=80)
     | st.lists(

@@ -21,6 +21,7 @@ from sweephand.errors import Unauthenticated
 from sweephand.security import guard, jwks, oidc
 from sweephand.security.caller import Caller
 from tests.support import issuer as issuers
+from tests.support.examples import scaled
 from tests.support.issuer import AUDIENCE, NOW, Issuer, private_key, public_jwk
 from tests.support.sources import VirtualClock
 
@@ -371,7 +372,7 @@ json_values = st.recursive(
 names = st.sampled_from(["iss", "sub", "aud", "exp", "nbf", "iat", "tenant", "scope", "scp", "client_id", "token_use"])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(claims=st.dictionaries(names, json_values, max_size=4), head=st.dictionaries(names, json_values, max_size=2))
 def test_a_signed_token_may_say_anything_and_is_taken_or_refused(
     service: Service, claims: dict[str, Any], head: dict[str, Any]

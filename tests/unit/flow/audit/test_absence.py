@@ -92,6 +92,7 @@ def settled(stage: Stage, planned: Planned) -> None:
     assert (totals.planned, totals.open) == (totals.ended, 0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("timing", TIMINGS.values(), ids=TIMINGS)
 def test_no_target_is_called_again_after_60_days_without_an_audit(stage: Stage, timing: Mapping[str, object]) -> None:
     planned = stage.create(timing)
@@ -127,6 +128,7 @@ def test_a_deleted_stack_that_is_restored_calls_nothing_again(stage: Stage, befo
     settled(stage, planned)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("days", [4, 14, 16, 25, 40, 60])
 def test_a_disabled_audit_rule_repeats_nothing_once_it_is_enabled(stage: Stage, days: int) -> None:
     planned = stage.create(DAILY)
@@ -209,6 +211,7 @@ POLICIES: dict[str, dict[str, object]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("policies", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("outage_after", [3, 18])
 def test_ranges_and_slots_that_have_expired_bring_nothing_back(
@@ -274,6 +277,7 @@ def test_a_series_that_stopped_weeks_ago_goes_on_without_a_repetition(stage: Sta
     settled(stage, planned)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("days", [18, 40])
 def test_what_an_interrupted_sweep_had_sent_is_not_sent_by_the_catch_up(stage: Stage, days: int) -> None:
     """The tick that sent them died before it advanced the row, and the stack with it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from sweephand.flow.audit import audit
 from tests.support.stage import Stage
 from tests.unit.flow.common import DAY
@@ -26,6 +28,7 @@ def calls(stage: Stage, work: Callable[[], Any]) -> int:
     return len([each for each in stage.taps.passed[before:] if each.service == "dynamodb"])
 
 
+@pytest.mark.extended
 def test_a_day_has_time_for_more_than_ten_million_daily_schedules(stage: Stage) -> None:
     """Rows are settled each fifth day, which takes three more calls."""
     for n in range(SCHEDULES):

@@ -174,6 +174,7 @@ S3 = ["PutObject", "GetObject", "CreateMultipartUpload", "UploadPartCopy", "Comp
 CALLS = [*(f"s3.{name}" for name in S3), "dynamodb.UpdateItem", "dynamodb.Query", "sqs.SendMessageBatch"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.repeats
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("call", CALLS)

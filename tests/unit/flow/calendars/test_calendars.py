@@ -448,6 +448,7 @@ def test_held_schedules_follow_the_change_and_continue(stage: Stage) -> None:
 FAULTS: list[Fault] = [crash_before, crash_after, answer_lost, refused]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.repeats
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("operation", ["TransactWriteItems", "GetItem", "Query", "UpdateItem", "BatchGetItem"])

@@ -77,6 +77,7 @@ def recorded(stage: Stage, planned: Planned, at: datetime) -> bool:
     return any(run.planned_at <= at <= (run.range_until or run.planned_at) for run in stage.runs(planned))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("times", "misfire"), [(25, "all"), (25, "latest"), (25, "skip"), (100, "all")])
 @pytest.mark.parametrize("switch", [pauses, switches, disables, disables_tenant])
 def test_often_switched_off_without_executors_each_occurrence_has_its_row_and_none_of_an_off_time_is_called(

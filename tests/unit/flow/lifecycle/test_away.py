@@ -203,6 +203,7 @@ def service(stage: Stage) -> Service:
     return service
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("lasts", LASTS.values(), ids=LASTS)
 @pytest.mark.parametrize("fault", DEPENDENCIES.values(), ids=DEPENDENCIES)
 def test_every_occurrence_is_called_after_an_outage(service: Service, fault: Fault, lasts: timedelta) -> None:
@@ -213,6 +214,7 @@ def test_every_occurrence_is_called_after_an_outage(service: Service, fault: Fau
     nothing_is_lost(service)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("second", ["table", "key service", "network"])
 @pytest.mark.parametrize("first", ["table", "key service", "sends"])
 def test_every_occurrence_is_called_after_two_outages_in_a_row(service: Service, first: str, second: str) -> None:
@@ -226,6 +228,7 @@ def test_every_occurrence_is_called_after_two_outages_in_a_row(service: Service,
     nothing_is_lost(service)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", DEPENDENCIES.values(), ids=DEPENDENCIES)
 @pytest.mark.parametrize("moment", ["the call", "the end"])
 def test_a_run_in_the_middle_of_which_an_outage_begins_ends_as_its_policy_says(

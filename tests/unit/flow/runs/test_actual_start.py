@@ -148,6 +148,7 @@ def test_a_tick_between_the_read_and_the_move_wins(stage: Stage) -> None:
     assert int(there.timestamp()) == 1_899_999_999
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.repeats
 @pytest.mark.parametrize("made_s", [1, 30, 59])
 @pytest.mark.parametrize("out_s", [122, 130, 145, 170, 200, 260, 700])

@@ -88,6 +88,7 @@ def test_executors_run_the_last_of_several_late_links_of_a_chain(stage):
     assert [at.minute for at in stage.endpoint.planned] == [15]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.repeats
 @pytest.mark.parametrize("interval_s", [15, 60, 300, 3_600])
 @pytest.mark.parametrize("out_s", [130, 200, 700, 5_000])

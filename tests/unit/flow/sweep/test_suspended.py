@@ -463,6 +463,7 @@ def test_the_register_has_the_same_state_as_the_tenant(stage: Stage) -> None:
 FAULTS = [crash_before, crash_after, answer_lost, refused, conflict]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.repeats
 @pytest.mark.parametrize("fault", FAULTS, ids=[each.__name__ for each in FAULTS])
 def test_enabling_survives_a_fault_at_each_of_its_calls(fault: Fault) -> None:
@@ -480,6 +481,7 @@ def test_enabling_survives_a_fault_at_each_of_its_calls(fault: Fault) -> None:
     assert calls > 20
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.repeats
 @pytest.mark.parametrize("fault", FAULTS, ids=[each.__name__ for each in FAULTS])
 @pytest.mark.parametrize("sent", [False, True], ids=["held", "sent before"])

@@ -16,12 +16,13 @@ from sweephand.schedules.notations import NOTATIONS, defaults_of
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
 from tests.contract.native import filled, shapes
+from tests.support.examples import scaled
 from tests.unit.schedules import given as some
 
 RULES = {"dstGap": Gap, "dstOverlap": Overlap, "monthOverflow": MonthOverflow}
 EVERY_NOTATION = pytest.mark.parametrize("notation", sorted(NOTATIONS))
 EDITOR = Path(__file__).parents[4] / "functions" / "console" / "static" / "pages" / "edit.js"
-SLOW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+SLOW = settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def test_the_lists_of_the_tests_include_every_notation() -> None:
