@@ -16,7 +16,7 @@ from sweephand.actions import event as event_action
 from sweephand.domain.collection import CollectionState, TenantState
 from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
 from sweephand.domain.operation import OperationKind, OperationState
-from sweephand.domain.run import FAILED, Kind, Reason, State
+from sweephand.domain.run import FAILED, UNREACHABLE, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.flow.runs import replay
 from sweephand.flow.runs.perform import JOBS_SPEAK_AS
@@ -67,6 +67,8 @@ MEANING: Mapping[EventType, str] = {
     EventType.APPLICATION_BACK: "An application is no longer away.",
     EventType.CONSUMER_AWAY: "Runs are held for a consumer, and its program does not run.",
     EventType.CONSUMER_BACK: "A consumer is no longer away.",
+    EventType.TARGET_AWAY: "A target has not answered since its first call without an answer.",
+    EventType.TARGET_BACK: "A target is no longer away.",
     EventType.OPERATION_FAILED: "An operation (long work) could not continue. It can be resumed.",
     EventType.CREDENTIAL_CREATED: "A credential was created.",
     EventType.CREDENTIAL_ROTATED: "A credential got a new secret.",
@@ -217,7 +219,7 @@ RERUN: Members = {
     "rerunId": {**RUN_ID, "description": "The run that repeats it."},
     "actor": or_null(text(1, 330, description="For `errors.edited`, the client id of the caller.")),
 }
-SINCE = "Since when the first message or run waits that nobody takes."
+SINCE = "Since when the first message or run waits that nobody takes, or the target does not answer."
 APPLICATION: Members = {
     "collection": NO_COLLECTION,
     "application": text(1, 64, description="The name of the application."),
@@ -231,6 +233,15 @@ CONSUMER: Members = {
     "consumer": text(1, 64, description="The name of the consumer."),
     "since": {**INSTANT, "description": SINCE},
 }
+TARGET: Members = {
+    "collection": NO_COLLECTION,
+    "host": text(1, 512, description="The scheme, host and port. Nothing else of an address is in an event."),
+    "wholeHost": {
+        "type": "boolean",
+        "description": "Whether the host does not answer at all; false if only one of its addresses does not.",
+    },
+    "since": {**INSTANT, "description": SINCE},
+}
 WAITING: Members = {
     "waiting": whole(1, description="How many wait: messages, as SQS estimates, or held runs, counted up to 100."),
 }
@@ -239,7 +250,8 @@ BACK: Members = {
     "reason": one_of(
         Back,
         description=(
-            "`RECEIVED`: a worker came, or the consumer's program started. `NOTHING_WAITS`: nothing waits any more. "
+            "`RECEIVED`: a worker came, the consumer's program started, or the target answered. `NOTHING_WAITS`: "
+            "nothing waits any more, or no call failed for an hour. "
             "`DELETED`: it was deleted."
         ),
     ),
@@ -346,6 +358,13 @@ OTHERS: Mapping[EventType, Members] = {
     EventType.APPLICATION_BACK: {**APPLICATION, **BACK},
     EventType.CONSUMER_AWAY: {**CONSUMER, **WAITING},
     EventType.CONSUMER_BACK: {**CONSUMER, **BACK},
+    EventType.TARGET_AWAY: {
+        **TARGET,
+        "reason": one_of(
+            sorted({Reason.NO_ANSWER, *UNREACHABLE}), description="Why the first call without an answer failed."
+        ),
+    },
+    EventType.TARGET_BACK: {**TARGET, **BACK},
     EventType.OPERATION_FAILED: {
         "tenant": or_null(text(1, 64, description="The name of the tenant; null for the provider.")),
         "collection": NO_COLLECTION,

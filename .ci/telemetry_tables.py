@@ -27,7 +27,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "when it happens",
     ),
     "Away": (
-        "1 for each application and each consumer for which something waits that nobody receives, by every check.",
+        "1 for each application, consumer and target that is away, by every check.",
         "once a minute for each that is away",
     ),
     "Throttled": (

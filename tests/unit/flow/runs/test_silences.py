@@ -10,6 +10,7 @@ import pytest
 
 from sweephand.actions.call import Call
 from sweephand.domain import silence
+from sweephand.domain.event import EventType
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.message import decode
 from sweephand.domain.run import Outcome, Reason, State, Verdict
@@ -18,7 +19,9 @@ from sweephand.domain.schedule import Lane
 from sweephand.flow.jobs import creation
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
-from sweephand.store.tenants import tenants
+from sweephand.store.dynamo import keys
+from sweephand.store.tenants import tenants, watches
+from sweephand.store.views import tenants as views
 from tests.support import aws
 from tests.support.endpoint import BUSY, OK
 from tests.support.sources import START
@@ -295,3 +298,103 @@ def test_a_call_is_tried_again_the_later_the_longer_it_has_waited(stage: Stage, 
     now = stage.clock.now()
 
     assert silence.next_try(now - timedelta(seconds=late_s), now) == now + timedelta(seconds=wait_s)
+
+
+# The reports that a target does not answer
+
+
+def reports(stage: Stage) -> list[tuple[str, bool, str]]:
+    """Returns the events of targets: host, whether the whole host is meant, and the reason."""
+    found = [*stage.bus.of(EventType.TARGET_AWAY), *stage.bus.of(EventType.TARGET_BACK)]
+    return [(event["host"], event["wholeHost"], event["reason"]) for event in found]
+
+
+def away(stage: Stage) -> list[str]:
+    return [each.name for each in views.away(stage.world.table, 10)]
+
+
+def watched(stage: Stage) -> list[str]:
+    return [item["sk"]["S"] for item in stage.items() if item["sk"]["S"].startswith(f"{keys.TARGET}#")]
+
+
+@pytest.mark.parametrize(("outcome", "takes_s"), [(HANGS, 15.0), (REFUSED, 0.1)], ids=["hangs", "refuses"])
+def test_a_host_whose_calls_are_still_retried_is_reported_within_two_minutes_and_again_when_it_answers(
+    stage: Stage, hosts: Hosts, outcome: Outcome, takes_s: float
+) -> None:
+    job = hosts.job("https://dead.example/a/secret", once(MINUTE), retry=fixed(40, 20))
+    hosts.silent, hosts.outcome, hosts.takes_s = {"https://dead.example"}, outcome, takes_s
+
+    stage.run((MINUTE + 120 * SECOND).total_seconds())
+
+    assert stage.runs(job)[0].state is State.RETRY_WAIT
+    assert reports(stage) == [("https://dead.example", True, outcome.reason)]
+    assert away(stage) == ["https://dead.example"]
+    assert stage.journal.counts["Away"] >= 1
+    assert "secret" not in repr(stage.bus.of(EventType.TARGET_AWAY))
+
+    hosts.silent = set()
+    stage.run(60)
+
+    assert reports(stage)[1:] == [("https://dead.example", True, "RECEIVED")]
+    assert (away(stage), watched(stage)) == ([], [])
+
+
+def test_a_host_that_answers_again_at_once_is_not_reported(stage: Stage, hosts: Hosts) -> None:
+    hosts.job("https://dead.example/a", once(MINUTE), retry=fixed(5, 20))
+    hosts.silent, hosts.outcome, hosts.takes_s = {"https://dead.example"}, REFUSED, 0.1
+    stage.run(62)
+    assert notes(stage)
+
+    hosts.silent = set()
+    stage.run(180)
+
+    assert (reports(stage), away(stage), watched(stage)) == ([], [], [])
+
+
+def test_a_host_that_nobody_calls_any_more_is_not_away_for_ever(stage: Stage, hosts: Hosts) -> None:
+    hosts.job("https://dead.example/a", once(MINUTE))
+    hosts.silent = {"https://dead.example"}
+    stage.run(200)
+    assert away(stage) == ["https://dead.example"]
+
+    stage.pass_time(HOUR.total_seconds())
+    stage.run(180)
+
+    assert [reason for *_, reason in reports(stage)] == [Reason.NO_ANSWER, "NOTHING_WAITS"]
+    assert (away(stage), watched(stage)) == ([], [])
+
+
+def test_one_address_is_reported_as_such(stage: Stage, hosts: Hosts) -> None:
+    hosts.job("https://half.example/good", {"every": "PT5S"})
+    hosts.job("https://half.example/bad", MINUTELY)
+    hosts.silent, hosts.meanwhile = {"https://half.example/bad"}, "https://half.example/good"
+
+    stage.run(240)
+
+    assert reports(stage)[:1] == [("https://half.example", False, Reason.NO_ANSWER)]
+
+
+def test_a_host_that_fails_again_between_two_checks_is_reported_anew(stage: Stage, hosts: Hosts) -> None:
+    hosts.job("https://dead.example/a", MINUTELY)
+    hosts.silent, hosts.outcome, hosts.takes_s = {"https://dead.example"}, REFUSED, 0.1
+    stage.run(200)
+    hosts.silent = set()
+    stage.run(58)
+    hosts.silent = {"https://dead.example"}
+
+    stage.run(240)
+
+    first, second = stage.bus.of(EventType.TARGET_AWAY)
+    assert first["id"] != second["id"]
+    assert first["since"] < second["since"]
+
+
+def test_the_watches_of_a_deleted_tenant_go_with_it(stage: Stage, hosts: Hosts) -> None:
+    hosts.job("https://dead.example/a", MINUTELY)
+    hosts.silent = {"https://dead.example"}
+    stage.run(200)
+    assert away(stage)
+
+    watches.forget(stage.world.table, TENANT)
+
+    assert away(stage) == []

@@ -20,6 +20,7 @@ from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import APART, FAILED, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+from sweephand.domain.silence import SilentTarget
 from sweephand.records import dataclass
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class EventType(StrEnum):
     APPLICATION_BACK = "application.back"
     CONSUMER_AWAY = "consumer.away"
     CONSUMER_BACK = "consumer.back"
+    TARGET_AWAY = "target.away"
+    TARGET_BACK = "target.back"
     OPERATION_FAILED = "operation.failed"
     CREDENTIAL_CREATED = "credential.created"
     CREDENTIAL_ROTATED = "credential.rotated"
@@ -303,26 +306,32 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
     return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
-def of_away(watched: Application | Consumer, waiting: int, at: datetime) -> Event:
-    """Returns the event for an application or a consumer for which something waits that nobody receives."""
-    return _of_watch("away", watched, at, {"waiting": waiting})
+def of_away(watched: Application | Consumer | SilentTarget, members: Mapping[str, Any], at: datetime) -> Event:
+    """Returns the event for something that is away. members: how much waits, or why a target does not answer."""
+    return _of_watch("away", watched, at, members)
 
 
-def of_back(watched: Application | Consumer, reason: str, at: datetime) -> Event:
-    """Returns the event for an application or a consumer that is no longer away."""
+def of_back(watched: Application | Consumer | SilentTarget, reason: str, at: datetime) -> Event:
+    """Returns the event for something that is no longer away."""
     assert watched.away_at is not None
     return _of_watch("back", watched, at, {"awayAt": text_ms(watched.away_at), "reason": reason})
 
 
-def _of_watch(what: str, watched: Application | Consumer, at: datetime, members: Mapping[str, Any]) -> Event:
+def _of_watch(
+    what: str, watched: Application | Consumer | SilentTarget, at: datetime, members: Mapping[str, Any]
+) -> Event:
     assert watched.watched_since is not None
-    noun = "consumer" if isinstance(watched, Consumer) else "application"
-    who: dict[str, Any] = {noun: watched.name, "since": text_ms(watched.watched_since)}
-    key = f"{watched.tenant}:{watched.name}"
-    if isinstance(watched, Application):
-        who["applicationVersion"] = watched.version
-        key = watched.lane
+    match watched:
+        case Application():
+            noun, key = "application", str(watched.lane)
+            who: dict[str, Any] = {"application": watched.name, "applicationVersion": watched.version}
+        case Consumer():
+            noun, key, who = "consumer", f"{watched.tenant}:{watched.name}", {"consumer": watched.name}
+        case SilentTarget():
+            noun, key = "target", f"{watched.tenant}:{watched.digest}"
+            who = {"host": watched.host, "wholeHost": watched.name == watched.host}
     key += f":{epoch_ms(watched.watched_since)}"
+    who["since"] = text_ms(watched.watched_since)
     return _event(EventType(f"{noun}.{what}"), key, at, watched.tenant, None, {**who, **members})
 
 

@@ -6,12 +6,14 @@ it ends an hour after the last failure.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.collection import Silence
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
+from sweephand.records import dataclass
 
 KEPT = timedelta(hours=1)
 RENEWED = timedelta(minutes=30)
@@ -23,6 +25,27 @@ HANGS_FROM = timedelta(seconds=3)
 AT_ONCE = 20
 """How many calls of one silent target an executor of the slow queue makes at once."""
 LEAST_WAIT, MOST_WAIT = timedelta(seconds=15), timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class SilentTarget:
+    """A host or an address that is watched because it does not answer. watched_since: since when; see Application."""
+
+    tenant: str
+    name: str
+    watched_since: datetime | None = None
+    away_at: datetime | None = None
+
+    @property
+    def host(self) -> str:
+        """Returns the scheme, the host and the port."""
+        scheme, _, rest = self.name.partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}".lower()
+
+    @property
+    def digest(self) -> str:
+        """Returns a short name. The address can be long, and nobody needs to see more of it than its host."""
+        return hashlib.sha256(self.name.encode()).hexdigest()[:32]
 
 
 Notes = Mapping[str, Silence]

@@ -7,9 +7,9 @@ counted; for a run, the ledger gets a note as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweephand.domain import event
 from sweephand.domain.collection import Collection, Events, Tenant
@@ -25,11 +25,10 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
-    from sweephand.domain.application import Application
-    from sweephand.domain.consumer import Consumer
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
     from sweephand.security.caller import Caller, Credential
+    from sweephand.store.tenants.watches import Watched
 
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
@@ -178,16 +177,16 @@ def operation_failed(world: World, operation: Operation) -> None:
     _publish(world, Events.FAILURES, [event.of_operation(operation)])
 
 
-# Applications and consumers. Collections cannot opt out.
+# Applications, consumers and targets. Collections cannot opt out.
 
 
-def away(world: World, watched: Application | Consumer, waiting: int, at: datetime) -> None:
-    """Publishes that nobody receives what waits for an application or a consumer. waiting: how much of it waits."""
-    _publish(world, Events.FAILURES, [event.of_away(watched, waiting, at)])
+def away(world: World, watched: Watched, members: Mapping[str, Any], at: datetime) -> None:
+    """Publishes that nobody receives what waits for an application or a consumer, or that a target does not answer."""
+    _publish(world, Events.FAILURES, [event.of_away(watched, members, at)])
 
 
-def back(world: World, watched: Application | Consumer, reason: str, at: datetime) -> None:
-    """Publishes that an application or a consumer is no longer away. watched: as it was while it was away."""
+def back(world: World, watched: Watched, reason: str, at: datetime) -> None:
+    """Publishes that an application, a consumer or a target is no longer away. watched: as it was meanwhile."""
     _publish(world, Events.FAILURES, [event.of_back(watched, reason, at)])
 
 

@@ -355,7 +355,7 @@ class Away(Model):
     version: str | None
     since: datetime
     away_at: datetime | None
-    waiting: int
+    waiting: int | None
     members = {
         "kind": ("kind", None),
         "tenant": ("tenant", None),

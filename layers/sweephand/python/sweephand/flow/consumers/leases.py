@@ -88,7 +88,7 @@ def start(world: World, tenant: str, name: str, holder: str) -> Consumer:
         if isinstance(store.start(world.table, tenant, name, holder, now), Refused):
             raise Moved
         there = replace(there, phase=Phase.STARTING)
-        absence.started(world, there)
+        absence.check_soon(world, there)
     send_on(world, there)
     return there
 

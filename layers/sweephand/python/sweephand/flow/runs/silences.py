@@ -17,8 +17,9 @@ from sweephand.domain.run import Outcome, Run
 from sweephand.domain.runs.admission import Admission, Defer
 from sweephand.domain.runs.run_action import targets_of
 from sweephand.domain.schedule import Lane
-from sweephand.domain.silence import Notes
+from sweephand.domain.silence import Notes, SilentTarget
 from sweephand.flow.concurrency import tolerated
+from sweephand.flow.tenants import absence
 from sweephand.flow.world import World
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.tenants import tenants
@@ -65,12 +66,20 @@ def _unanswered(world: World, run: Run, targets: tuple[str, ...]) -> str | None:
 
 
 def _change(world: World, tenant: str, change: Callable[[Notes], Notes]) -> None:
-    """Changes the notes of a tenant [as read]. Gives up if others are always faster: the next call decides again."""
+    """Changes the notes of a tenant [as read]. Gives up if others are always faster: the next call decides again.
+
+    A target is watched before it is noted: a watch without a note ends itself.
+    """
     for _ in range(TRIES):
         there = tenants.read_tenant(world.table, tenant)
         if there is None or (after := change(there.silences)) == there.silences:
             break
+        for name, note in after.items():
+            if name not in there.silences or there.silences[name].since != note.since:
+                absence.watch(world, SilentTarget(tenant, name), note.since)
         if not isinstance(tenants.note_silences(world.table, there, after), Refused):
+            for name in there.silences.keys() - after.keys():
+                absence.check_soon(world, SilentTarget(tenant, name, there.silences[name].since))
             world.journal.info("silent targets changed", tenant=tenant)
             break
     world.terms.forget(tenant)

@@ -1,7 +1,8 @@
-"""Watches applications and consumers: finds out that nobody receives what waits, and publishes its begin and end.
+"""Watches applications, consumers and targets: finds out that one is away, and publishes when that begins and ends.
 
-A run that no worker has taken begins the watch of its application, and a run that is held that of its consumer. While a
-watch lasts, the sweep has it checked each minute. Nothing else is checked or costs anything.
+A run that no worker has taken begins the watch of its application, a run that is held that of its consumer, and a call
+without an answer that of its target. While a watch lasts, the sweep has it checked each minute. Nothing else is checked
+or costs anything.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from enum import StrEnum
 from typing import Any
 
 from sweephand.domain.application import CHECKED_AFTER, Application
+from sweephand.domain.collection import Silence
 from sweephand.domain.consumer import Consumer, Phase
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.schedule import Lane
+from sweephand.domain.silence import SilentTarget
 from sweephand.flow import events
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.world import World
@@ -23,7 +26,7 @@ from sweephand.records import dataclass
 from sweephand.store.consumers import consumers
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Written
-from sweephand.store.tenants import applications, watches
+from sweephand.store.tenants import applications, tenants, watches
 from sweephand.store.tenants.watches import Watched
 
 MOST_WAITING = 100
@@ -31,12 +34,14 @@ MOST_WAITING = 100
 
 
 class Back(StrEnum):
-    """The reason why an application or a consumer is no longer away."""
+    """The reason why something is no longer away."""
 
     RECEIVED = "RECEIVED"
-    """A worker has come, or receives messages; or the consumer has started."""
+    """A worker has come, or receives messages; the consumer has started; or the target has answered."""
     NOTHING_WAITS = "NOTHING_WAITS"
-    """Nothing waits: messages were deleted, or SQS has kept them for 14 days; or the held runs have ended."""
+    """Nothing waits: messages were deleted, or SQS has kept them for 14 days; held runs have ended; no call failed for
+    an hour.
+    """
     DELETED = "DELETED"
     """The application or the consumer was deleted."""
 
@@ -71,10 +76,10 @@ def seen(world: World, tenant: str, name: str, version: str | None) -> None:
             _send_check(world, found, now)
 
 
-def started(world: World, consumer: Consumer) -> None:
-    """Has a watched consumer checked, because its program has started. Best effort."""
-    if consumer.watched_since is not None:
-        _send_check(world, consumer, world.clock.now())
+def check_soon(world: World, watched: Watched) -> None:
+    """Has something that may be watched checked, because its program has started or it has answered. Best effort."""
+    if watched.watched_since is not None:
+        _send_check(world, watched, world.clock.now())
 
 
 def _send_check(world: World, watched: Watched, at: datetime) -> None:
@@ -85,10 +90,14 @@ def _send_check(world: World, watched: Watched, at: datetime) -> None:
 
 @dataclass(frozen=True)
 class _Standing:
-    """How something stands. waiting: how much waits for it. received: whether somebody receives it, or is about to."""
+    """How something stands. waiting: how much waits for it. received: whether somebody receives it, or is about to.
+
+    reason: why a target does not answer.
+    """
 
     waiting: int
     received: bool
+    reason: str | None = None
 
 
 def check(world: World, pointer: Pointer) -> None:
@@ -99,21 +108,33 @@ def check(world: World, pointer: Pointer) -> None:
     watched = _read(world, pointer.tenant, pointer.job)
     if watched is None or watched.watched_since is None:
         return
-    standing = _of_application(world, watched) if isinstance(watched, Application) else _of_consumer(world, watched)
-    if standing.received and watched.away_at is not None:
+    standing = _standing(world, watched)
+    if standing.received and (watched.away_at is not None or not standing.waiting):
         end(world, watched, Back.RECEIVED)
         _watch_on(world, watched, standing)
     elif not standing.waiting:
-        end(world, watched, Back.RECEIVED if standing.received else Back.NOTHING_WAITS)
+        end(world, watched, Back.NOTHING_WAITS)
     elif not standing.received:
-        _away(world, watched, standing.waiting)
+        _away(world, watched, standing)
 
 
 def _read(world: World, tenant: str, sk: str) -> Watched | None:
     kind, name, *version = keys.parts(sk)
     if kind == keys.APPLICATION:
         return applications.read(world.table, tenant, name, version[0] or None)
+    if kind == keys.TARGET:
+        return watches.read_target(world.table, tenant, sk)
     return consumers.read(world.table, tenant, name)
+
+
+def _standing(world: World, watched: Watched) -> _Standing:
+    match watched:
+        case Application():
+            return _of_application(world, watched)
+        case Consumer():
+            return _of_consumer(world, watched)
+        case SilentTarget():
+            return _of_target(world, watched)
 
 
 def _of_application(world: World, application: Application) -> _Standing:
@@ -130,20 +151,35 @@ def _of_consumer(world: World, consumer: Consumer) -> _Standing:
     return _Standing(waiting, received=consumer.phase_at(world.clock.now()) is not Phase.AWAY)
 
 
+def _of_target(world: World, target: SilentTarget) -> _Standing:
+    """Judges by the note in the tenant's row, which the first answer removes. A later note begins another watch."""
+    note = _note_of(world, target)
+    if note is None or note.since != target.watched_since:
+        return _Standing(0, received=True)
+    return _Standing(int(note.until > world.clock.now()), received=False, reason=note.reason)
+
+
+def _note_of(world: World, target: SilentTarget) -> Silence | None:
+    tenant = tenants.read_tenant(world.table, target.tenant)
+    return None if tenant is None else tenant.silences.get(target.name)
+
+
 def _watch_on(world: World, before: Watched, standing: _Standing) -> None:
-    """Watches a consumer that has started for as long as runs are held for it: it may stop in the middle."""
+    """Watches on: a consumer may stop in the middle of its replay, and a target may already have failed again."""
     if isinstance(before, Consumer) and standing.waiting:
         after = consumers.read(world.table, before.tenant, before.name)
         if after is not None:
             watch(world, after, world.clock.now())
+    elif isinstance(before, SilentTarget) and (note := _note_of(world, before)) is not None:
+        watch(world, SilentTarget(before.tenant, before.name), note.since)
 
 
-def _away(world: World, watched: Watched, waiting: int) -> None:
-    now = world.clock.now()
+def _away(world: World, watched: Watched, standing: _Standing) -> None:
+    now, waiting = world.clock.now(), standing.waiting
     if watched.away_at is None:
-        events.away(world, watched, waiting, now)
+        events.away(world, watched, {"reason": standing.reason} if standing.reason else {"waiting": waiting}, now)
         watches.mark_away(world.table, watched, now, waiting)
-    elif watched.waiting != waiting:
+    elif not isinstance(watched, SilentTarget) and watched.waiting != waiting:
         watches.count_waiting(world.table, watched, waiting)
     world.journal.count("Away")
 

@@ -25,6 +25,7 @@ POINTER_KEY = "POINTER"
 STACK_SUSPENDED = "STACK#SUSPENDED"
 STACK_AWAY = "STACK#AWAY"
 APPLICATION = "APP"
+TARGET = "TARGET"
 CALENDAR_TEXT = "CALV"
 LAST_START = "LASTSTART"
 TURN = "TURN"
@@ -76,6 +77,8 @@ tenant = _of("TENANT")
 collection = _of("COL")
 calendar = _of("CAL")
 calendar_use = _of("USE")
+target = _of(TARGET)
+"""The key of a watched target, by the digest of its host or address."""
 replan = _of("REPLAN")
 flow_key = _of("KEY")
 turnstile = _of("TURN")

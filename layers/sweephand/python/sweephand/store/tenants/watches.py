@@ -1,7 +1,8 @@
 """Watches: columns of the row that something waits for, which put it into the next-run index, and the stack's list.
 
-An application is watched from its first unclaimed run, a consumer from the first run that is held for it, each until
-somebody receives again. Its row is in the next-run index for that time.
+An application is watched from its first unclaimed run, a consumer from the first run that is held for it, a target from
+the first call without an answer, each until somebody receives or answers again. Its row is in the next-run index for
+that time. The row of a target exists only for its watch.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from sweephand.domain.consumer import Consumer
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
+from sweephand.domain.silence import SilentTarget
 from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
+from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import Condition, assign, every, removal
-from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.store.dynamo.flat_models import TENANT, Codec, Integer, UnicodeAttribute
 from sweephand.store.dynamo.table import Item
 
-Watched = Application | Consumer
+Watched = Application | Consumer | SilentTarget
 
 
 class WatchedItem(Item):
@@ -37,16 +39,36 @@ class WatchedItem(Item):
     sweep = UnicodeAttribute(null=True)
 
 
+class TargetItem(WatchedItem):
+    """A watched target: its host or its address."""
+
+    name = UnicodeAttribute()
+
+
+_TARGETS = Codec(SilentTarget, TargetItem, {"tenant": TENANT})
+target_of = _TARGETS.read
+
+
+def read_target(table: Table, tenant: str, sk: str) -> SilentTarget | None:
+    return if_any(target_of, table.get(TargetItem, keys.tenant(tenant), sk))
+
+
 OF_WATCH = "watched_since away_at waiting seen_at shard next_run_at sweep"
 
 
 def key_of(watched: Watched) -> tuple[str, str]:
-    if isinstance(watched, Application):
-        return keys.tenant(watched.tenant), keys.application(watched.name, watched.version)
-    return keys.tenant(watched.tenant), keys.consumer(watched.name)
+    match watched:
+        case Application():
+            sk = keys.application(watched.name, watched.version)
+        case Consumer():
+            sk = keys.consumer(watched.name)
+        case SilentTarget():
+            sk = keys.target(watched.digest)
+    return keys.tenant(watched.tenant), sk
 
 
-UNWATCHED: Condition = every(WatchedItem.pk.exists(), WatchedItem.watched_since.does_not_exist())
+NEW: Condition = WatchedItem.watched_since.does_not_exist()
+UNWATCHED: Condition = every(WatchedItem.pk.exists(), NEW)
 UNSEEN: Condition = every(WatchedItem.watched_since.exists(), WatchedItem.seen_at.does_not_exist())
 
 
@@ -66,6 +88,8 @@ def begin(table: Table, watched: Watched, since: datetime, now: datetime, shards
         assign(WatchedItem.next_run_at, epoch_s(now + CHECKED_AGAIN)),
         assign(WatchedItem.sweep, str(SweepText(Waits.WATCH, Lane.FAST))),
     ]
+    if isinstance(watched, SilentTarget):
+        return table.update(pk, sk, [*actions, assign(TargetItem.name, watched.name)], NEW)
     return table.update(pk, sk, actions, UNWATCHED)
 
 
@@ -90,13 +114,14 @@ def count_waiting(table: Table, watched: Watched, waiting: int) -> Written | Ref
     return table.update(*key_of(watched), [assign(WatchedItem.waiting, waiting)], same_watch(watched))
 
 
-def end(table: Table, watched: Watched) -> Written | Refused | Cancelled:
+def end(table: Table, watched: Watched) -> Written | Cancelled:
     """Ends the watch that was read, and removes its entry from the stack's list."""
-    actions = removal(WatchedItem, OF_WATCH)
-    if watched.away_at is None:
-        return table.update(*key_of(watched), actions, same_watch(watched))
-    ended = table.update_op("watched", *key_of(watched), actions, same_watch(watched))
-    return table.transact([ended, forget_op(table, watched)])
+    key, same = key_of(watched), same_watch(watched)
+    if isinstance(watched, SilentTarget):
+        ended = table.delete_op("watched", *key, same)
+    else:
+        ended = table.update_op("watched", *key, removal(WatchedItem, OF_WATCH), same)
+    return table.transact([ended] if watched.away_at is None else [ended, forget_op(table, watched)])
 
 
 def forget_op(table: Table, watched: Watched) -> Op:

@@ -21,8 +21,8 @@ from sweephand.store.tenants import usage
 
 if TYPE_CHECKING:
     from sweephand.domain.application import Application
-    from sweephand.domain.consumer import Consumer
     from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
+    from sweephand.store.tenants.watches import Watched
 
 with lazy():
     from sweephand import threads
@@ -130,15 +130,18 @@ def applications(table: Table, tenant: str) -> Iterator[Application]:
     yield from application_rows.of_tenant(table, tenant)
 
 
-def away(table: Table, most: int) -> list[Application | Consumer]:
-    """Returns applications and consumers of all tenants for which something waits that nobody receives."""
+def away(table: Table, most: int) -> list[Watched]:
+    """Returns applications, consumers and targets of all tenants that are away."""
     found = [_watched(row) for row in watches.listed_away(table, most)]
     return [each for each in found if each.away_at is not None]
 
 
-def _watched(row: Mapping[str, Any]) -> Application | Consumer:
-    if row["sk"]["S"].startswith(f"{keys.APPLICATION}#"):
+def _watched(row: Mapping[str, Any]) -> Watched:
+    kind = keys.parts(row["sk"]["S"])[0]
+    if kind == keys.APPLICATION:
         return application_rows.application_of(application_rows.ApplicationItem.from_raw_data(row))
+    if kind == keys.TARGET:
+        return watches.target_of(watches.TargetItem.from_raw_data(row))
     return consumer_rows.consumer_of(consumer_rows.ConsumerItem.from_raw_data(row))
 
 

@@ -458,7 +458,7 @@ SCHEMAS: dict[str, Schema] = {
             "away": items(
                 ref("Away"),
                 maxItems=admin.MOST_AWAY,
-                description="The applications and consumers for which something waits that nobody receives.",
+                description="The applications, consumers and targets of all tenants that are away.",
             ),
             "lastAudit": or_null(ref("LastAudit")),
             "unaudited": whole(),
@@ -469,13 +469,20 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Away": answer(
         {
-            "kind": one_of(("application", "consumer")),
+            "kind": one_of(tuple(admin.KIND_OF.values())),
             "tenant": TEXT,
-            "name": TEXT,
+            "name": text(description="Its name; of a target, the scheme and the host."),
             "version": or_null(text(description="Set if only workers of this version of the application are missing.")),
-            "since": {**INSTANT_MS, "description": "Since when the first message or run waits that nobody takes."},
-            "awayAt": or_null({**INSTANT_MS, "description": "When it was found that nobody takes it."}),
-            "waiting": whole(description="How many wait: messages as SQS estimates, or up to 100 held runs."),
+            "since": {
+                **INSTANT_MS,
+                "description": "Since when the first message or run waits, or the target does not answer.",
+            },
+            "awayAt": or_null({**INSTANT_MS, "description": "When the event ending in `.away` was published."}),
+            "waiting": or_null(
+                whole(
+                    description="How many wait: messages as SQS estimates, or up to 100 held runs; null for a target."
+                )
+            ),
         }
     ),
     "Backlog": answer({"ready": whole(), "delayed": whole(), "inFlight": whole()}),

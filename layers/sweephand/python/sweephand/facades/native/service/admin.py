@@ -12,6 +12,7 @@ from sweephand.domain.application import Application
 from sweephand.domain.collection import Collection
 from sweephand.domain.consumer import Consumer
 from sweephand.domain.instants import stamp, text
+from sweephand.domain.silence import SilentTarget
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
@@ -29,14 +30,15 @@ with lazy():
 
 MOST_AWAY = 20
 """How many of those that are away are shown."""
+KIND_OF = {Application: "application", Consumer: "consumer", SilentTarget: "target"}
 COUNTS = ("schedules", "stopped", "lost", "expired", "corrected", "unreadable", "waiting")
 
 
 def health(ctx: Context) -> Answer:
     """Returns the version to everybody, without a read.
 
-    At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues, the applications and
-    consumers that are away, and the last audit. These cover all tenants, so a tenant sees none.
+    At provider level, with the scope jobs:read, adds the lag of the sweep, the run queues, the applications,
+    consumers and targets that are away, and the last audit. These cover all tenants, so a tenant sees none.
     """
     body: dict[str, object] = {"status": "ok", "version": __version__}
     if "authorization" not in ctx.request.headers:
@@ -60,15 +62,15 @@ def _backlog(held: Any) -> dict[str, int]:
     return {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
 
 
-def _away(away: Application | Consumer) -> dict[str, Any]:
+def _away(away: Application | Consumer | SilentTarget) -> dict[str, Any]:
     return {
-        "kind": "application" if isinstance(away, Application) else "consumer",
+        "kind": KIND_OF[type(away)],
         "tenant": away.tenant,
-        "name": away.name,
+        "name": away.host if isinstance(away, SilentTarget) else away.name,
         "version": away.version if isinstance(away, Application) else None,
         "since": stamp(away.watched_since),
         "awayAt": stamp(away.away_at),
-        "waiting": away.waiting,
+        "waiting": None if isinstance(away, SilentTarget) else away.waiting,
     }
 
 
