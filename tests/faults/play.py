@@ -347,12 +347,12 @@ class Play:
 @contextmanager
 def in_one_thread() -> Iterator[None]:
     """Runs sweeper and executor without their threads: the same calls in the same order each time."""
-    real = dispatch._at_once, sweep.at_once
-    dispatch._at_once = sweep.at_once = in_turn
+    real = dispatch._at_once, dispatch._with_more, sweep.at_once
+    dispatch._at_once = dispatch._with_more = sweep.at_once = in_turn
     try:
         yield
     finally:
-        dispatch._at_once, sweep.at_once = real
+        dispatch._at_once, dispatch._with_more, sweep.at_once = real
 
 
 @contextmanager

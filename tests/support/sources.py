@@ -23,6 +23,10 @@ class VirtualClock:
     def now(self) -> datetime:
         return self._now.replace(microsecond=self._now.microsecond // 1000 * 1000)
 
+    @property
+    def now_exactly(self) -> datetime:
+        return self._now
+
     def monotonic(self) -> float:
         return (self._now - self._began).total_seconds()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sweephand.flow.bulk import carry_on
+from sweephand.flow.delivery import dispatch
+from sweephand.flow.verdict import LEASE_MARGIN_S
 from tests.template.cloudformation import of_type
 
 FOURTEEN_DAYS_S = 14 * 24 * 3600
@@ -58,17 +60,24 @@ def test_dead_letters_are_retried_until_they_expire_and_never_moved_on_unsettled
     assert "RedrivePolicy" not in stack["Resources"]["DeadLetterQueue"]["Properties"]
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_message_stays_hidden_six_times_as_long_as_its_reader_may_run(stack, reader):
-    queue, function = READERS[reader]
+def test_a_message_of_an_operation_stays_hidden_six_times_as_long_as_its_reader_may_run(stack):
+    visibility_s = stack["Resources"]["OperationsQueue"]["Properties"]["VisibilityTimeout"]
+    assert visibility_s == 6 * stack["Resources"]["OperationsFunction"]["Properties"]["Timeout"]
 
-    visibility_s = stack["Resources"][queue]["Properties"]["VisibilityTimeout"]
-    assert visibility_s == 6 * stack["Resources"][function]["Properties"]["Timeout"]
+
+@pytest.mark.parametrize("function", ["ExecutorFunction", "ExecutorSlowFunction"])
+def test_two_rounds_of_calls_fit_into_an_executors_time_after_it_has_received_its_last_message(stack, function):
+    properties = stack["Resources"][function]["Properties"]
+    environment = properties["Environment"]["Variables"]
+
+    last_s = int(environment["RELIEF_S"]) + 2 * int(environment["CALL_DEADLINE_S"])
+    assert properties["Timeout"] >= last_s + 10
+    assert int(environment["LEASE_S"]) + LEASE_MARGIN_S > dispatch.HELD_S + int(environment["CALL_DEADLINE_S"])
 
 
 @pytest.mark.parametrize(
     ("function", "queue", "times_s"),
-    [("ExecutorFunction", "RunQueue", (15, 25, 30, 180)), ("ExecutorSlowFunction", "SlowQueue", (60, 75, 90, 540))],
+    [("ExecutorFunction", "RunQueue", (15, 25, 120, 180)), ("ExecutorSlowFunction", "SlowQueue", (60, 75, 210, 540))],
 )
 def test_call_lease_function_and_hidden_time_of_a_message_end_in_this_order(stack, function, queue, times_s):
     properties = stack["Resources"][function]["Properties"]

@@ -71,7 +71,7 @@ def test_the_function_settles_the_dead_letters_it_received_before_its_time_ends(
 def test_a_letter_stays_hidden_while_its_reader_may_still_be_running(stack):
     visibility_s = stack["Resources"]["DeadLetterQueue"]["Properties"]["VisibilityTimeout"]
 
-    assert visibility_s == 6 * stack["Resources"]["ExecutorFunction"]["Properties"]["Timeout"]
+    assert visibility_s > stack["Resources"]["ExecutorFunction"]["Properties"]["Timeout"]
 
 
 def test_a_failed_audit_is_retried_but_never_overlaps_the_next_one(stack):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import nullcontext
 from functools import partial
+from itertools import count
 
 import pytest
 
@@ -67,3 +68,50 @@ def test_a_thread_serves_again_after_its_work_failed() -> None:
     for failing in (True, False):
         with pytest.raises(ZeroDivisionError) if failing else nullcontext():
             assert threads.map(lambda piece: 1 // piece, [0, 1] if failing else [1, 1]) == [1, 1]
+
+
+def test_more_is_asked_for_while_a_piece_hangs_and_again_as_soon_as_what_came_has_ended() -> None:
+    release, seen, came = threading.Event(), list[int](), iter([[1, 2], [3], []])
+    seconds = count(step=1)
+
+    def act(piece: int) -> None:
+        if piece == 0:
+            hang(release)
+        seen.append(piece)
+
+    def more() -> list[int]:
+        there = next(came, [])
+        if not there:
+            release.set()
+        return there
+
+    Threads("more").work(act, [0], more, lambda: float(next(seconds)))
+
+    assert sorted(seen) == [0, 1, 2, 3]
+
+
+def test_pieces_that_end_soon_ask_for_no_more() -> None:
+    seen: list[int] = []
+
+    Threads("soon").work(seen.append, [1, 2], unexpected, lambda: 0.0)
+
+    assert sorted(seen) == [1, 2]
+
+
+def test_the_error_of_a_piece_is_raised_once_all_have_ended_and_no_more_is_asked_for() -> None:
+    seen: list[int] = []
+    seconds = count(step=1)
+
+    def act(piece: int) -> None:
+        seen.append(piece)
+        if piece == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Threads("error").work(act, [1, 2], list, lambda: float(next(seconds)))
+
+    assert sorted(seen) == [1, 2]
+
+
+def unexpected() -> list[int]:
+    raise AssertionError("nothing hangs")

@@ -16,7 +16,8 @@ from sweephand.records import dataclass
 class Settings:
     """The settings of a function. look_ahead_s: how far ahead of its instant an occurrence is sent.
 
-    application_queues: the prefix of the names of applications' queues. call_deadline_s < lease_s < time-out of the
+    application_queues: the prefix of the names of applications' queues. relief_s: how long after its start an executor
+    takes more messages while calls hang. call_deadline_s < lease_s < time-out of the
     function < visibility_s.
     """
 
@@ -60,6 +61,7 @@ class Settings:
     call_deadline_s: float = 15.0
     lease_s: float = 25.0
     visibility_s: float = 180.0
+    relief_s: float = 60.0
     callback_timeout_s: int = 1_800
     rate_slow_from: int = 0
     rate_most: int = 0

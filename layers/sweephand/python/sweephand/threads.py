@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+ASK_EACH_S = 1.0
 
 
 class Threads:
     """A pool with as many threads as were ever busy at once, so that a hanging one delays nobody.
 
-    They are daemons, which do not delay the end of the process. Safe for threads.
+    They are daemons, which do not delay the end of the process. Safe for threads. queue: what it waits with.
     """
+
+    queue: Callable[[], Any] = SimpleQueue
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -34,7 +39,7 @@ class Threads:
 
     def map(self, act: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
         """Applies `act` to all pieces at once, to the last in the caller's thread. Raises the first piece's error."""
-        ended: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
+        ended: Any = self.queue()
 
         def one(n: int) -> None:
             try:
@@ -50,7 +55,42 @@ class Threads:
         for _, _, raised in answers:
             if raised is not None:
                 raise raised
-        return [answer for _, answer, _ in answers]  # type: ignore[misc]
+        return [answer for _, answer, _ in answers]
+
+    def work(
+        self, act: Callable[[T], None], pieces: Sequence[T], more: Callable[[], Sequence[T]], now: Callable[[], float]
+    ) -> None:
+        """Applies `act` to all pieces at once, and to those that `more` returns. Raises an error once all have ended.
+
+        While some piece is at work, `more` is called in the caller's thread: a second after the last call, or as soon
+        as everything that it returned has ended. now: returns the monotonic seconds.
+        """
+        ended: Any = self.queue()
+        at_work: set[int] = set()
+        errors: list[BaseException] = []
+        begun = 0
+
+        def one(n: int, piece: T) -> None:
+            try:
+                act(piece)
+            except BaseException as raised:  # noqa: BLE001 - the caller raises it
+                errors.append(raised)
+            ended.put(n)
+
+        while pieces or at_work:
+            newest = set(range(begun, begun + len(pieces)))
+            at_work |= newest
+            for n, piece in enumerate(pieces, begun):
+                self.begin(partial(one, n, piece))
+            begun, ask_at = begun + len(pieces), now() + ASK_EACH_S
+            waits = True
+            while at_work and waits:
+                with suppress(Empty):
+                    at_work.discard(ended.get(timeout=max(0.0, ask_at - now())))
+                waits = now() < ask_at and (not newest or bool(newest & at_work))
+            pieces = more() if at_work and not errors else ()
+        if errors:
+            raise errors[0]
 
     def _serve(self, inbox: SimpleQueue[Callable[[], None]]) -> None:
         while True:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from sweephand.domain.instants import from_ms
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.flow.world import World
+from sweephand.messaging.run_queue import Letter
 from sweephand.records import dataclass
 
 
@@ -20,6 +22,12 @@ class Delivered:
     received_at: datetime
     sent_at: datetime | None = None
     receive_count: int = 1
+
+
+def delivered(letter: Letter, now: datetime) -> Delivered:
+    """Returns a message that this function has received itself."""
+    sent_at = from_ms(letter.sent_ms)
+    return Delivered(letter.message_id, letter.receipt, letter.body, now, sent_at, letter.receive_count)
 
 
 @dataclass(frozen=True)

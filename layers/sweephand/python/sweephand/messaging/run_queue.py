@@ -48,7 +48,7 @@ class Backlog:
 
 @dataclass(frozen=True)
 class Letter:
-    """A dead letter as it was received. sent_ms: when its message was sent (epoch ms)."""
+    """A message as it was received. sent_ms: when its message was sent (epoch ms)."""
 
     message_id: str
     receipt: str
@@ -180,25 +180,40 @@ class RunQueue:
             except (ClientError, BotoCoreError):
                 continue
 
-    def receive_dead(self) -> list[Letter]:
-        """Returns up to ten dead letters. Short polling may miss a few; the next minute asks again.
+    def receive(self, lane: Lane) -> list[Letter]:
+        """Returns up to ten messages of a lane that nobody has received. Short polling may miss some.
 
         Raises Unavailable if the queue does not answer.
         """
+        return self._receive(self.url(lane))
+
+    def delete(self, lane: Lane, receipts: Sequence[str]) -> None:
+        """Deletes settled messages of a lane. Best effort: a message that stays is settled again."""
+        self._delete(self.url(lane), receipts)
+
+    def receive_dead(self) -> list[Letter]:
+        """Returns up to ten dead letters, likewise."""
+        return self._receive(self._dead_letter_url)
+
+    def delete_dead(self, receipts: Sequence[str]) -> None:
+        """Deletes settled dead letters, likewise."""
+        self._delete(self._dead_letter_url, receipts)
+
+    def _receive(self, url: str) -> list[Letter]:
         answer = self._asked(
-            "the dead-letter queue does not answer",
+            "the queue does not answer",
             "receive_message",
-            QueueUrl=self._dead_letter_url,
+            QueueUrl=url,
             MaxNumberOfMessages=BATCH_MOST,
             MessageSystemAttributeNames=["SentTimestamp", "ApproximateReceiveCount"],
         )
         return [_letter(message) for message in answer.get("Messages", [])]
 
-    def delete_dead(self, receipts: Sequence[str]) -> None:
-        """Deletes up to ten settled dead letters. Best effort: a letter that stays is settled again."""
+    def _delete(self, url: str, receipts: Sequence[str]) -> None:
         entries = [{"Id": str(n), "ReceiptHandle": receipt} for n, receipt in enumerate(receipts)]
-        with suppress(ClientError, BotoCoreError):
-            self._client.delete_message_batch(QueueUrl=self._dead_letter_url, Entries=entries)
+        for begin in range(0, len(entries), BATCH_MOST):
+            with suppress(ClientError, BotoCoreError):
+                self._client.delete_message_batch(QueueUrl=url, Entries=entries[begin : begin + BATCH_MOST])
 
     def archive(self, body: str) -> None:
         """Keeps a copy of a dead letter for 14 days. Raises Unavailable if that fails."""

@@ -10,17 +10,16 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from sweephand.domain.instants import from_ms
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Reason, State
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.runs import execute, gate_rows
-from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
+from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, delivered
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import BATCH_MOST, Delivery, Letter
+from sweephand.messaging.run_queue import BATCH_MOST, Delivery
 from sweephand.store.runs import gate
 from sweephand.telemetry import where
 from sweephand.threads import Threads, at_once
@@ -74,21 +73,10 @@ def _ten(world: World) -> tuple[int, bool]:
         return 0, False
     if not letters:
         return 0, False
-    settled, away = batch(world, [_delivered(world, letter) for letter in letters])
+    settled, away = batch(world, [delivered(letter, world.clock.now()) for letter in letters])
     if settled:
         world.queue.delete_dead(settled)
     return len(letters), not away
-
-
-def _delivered(world: World, letter: Letter) -> Delivered:
-    return Delivered(
-        message_id=letter.message_id,
-        receipt=letter.receipt,
-        body=letter.body,
-        received_at=world.clock.now(),
-        sent_at=from_ms(letter.sent_ms),
-        receive_count=letter.receive_count,
-    )
 
 
 def batch(world: World, messages: Sequence[Delivered]) -> tuple[list[str], bool]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import field
 
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.runs import execute
-from sweephand.flow.verdict import AGAIN, DONE, LEASE_MARGIN_S, Delivered, Verdict, back_in_s, measure
+from sweephand.flow.verdict import AGAIN, DONE, LEASE_MARGIN_S, Delivered, Verdict, back_in_s, delivered, measure
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.store.runs import gate
 from sweephand.telemetry import where
 from sweephand.threads import Threads
@@ -27,7 +28,13 @@ with lazy():
     from sweephand.flow.series import holding, moving
     from sweephand.flow.tenants import absence
 
-_at_once = Threads("run").map
+_threads = Threads("run")
+_at_once, _with_more = _threads.map, _threads.work
+
+IN_HAND = 60
+"""The most calls of an executor at once, most of which then hang."""
+HELD_S = 10
+"""How long it receives further messages once it has one that was received before, which waits for the end of all."""
 
 
 def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivered]) -> list[str]:
@@ -36,21 +43,83 @@ def batch(world: World, lane: Lane, request_id: str, messages: Sequence[Delivere
     Messages that were received before run after the others have settled, so that a message that kills the function
     harms no other. The batch's visibility is shortened to the lease, so that the runs of a killed function continue
     after one lease. A message that was not acknowledged then waits longer with each receive, through an outage.
+
+    While a call takes longer than a second, the executor receives further messages, which would wait for its end.
     """
-    lease_s = world.settings.lease_s
-    world.queue.postpone(lane, {message.receipt: lease_s + LEASE_MARGIN_S for message in messages})
-    verdicts: dict[str, Verdict] = {}
-    for again in (False, True):
-        group = [message for message in messages if (message.receive_count > 1) is again]
-        if group:
-            rows = _read_ahead(world, group)
-            results = _at_once(partial(_guarded, world, lane, request_id, rows), group)
-            verdicts |= {message.receipt: verdict for message, verdict in zip(group, results, strict=True)}
-    measure(world, verdicts.values())
-    waits = {each.receipt: back_in_s(verdicts[each.receipt], each, lease_s) for each in messages}
-    if late := {receipt: seconds for receipt, seconds in waits.items() if seconds is not None}:
-        world.queue.postpone(lane, late)
-    return [message.message_id for message in messages if not verdicts[message.receipt].acknowledged]
+    hand = Hand(world, lane, request_id, world.clock.monotonic() + world.settings.relief_s)
+    fresh = hand.pieces(messages)
+    if fresh:
+        _with_more(hand.work, fresh, hand.more, world.clock.monotonic)
+    if hand.again:
+        _at_once(hand.work, hand.with_rows(hand.again))
+    hand.settle()
+    return [message.message_id for message in messages if not hand.verdicts[message.receipt].acknowledged]
+
+
+Piece = tuple[Delivered, gate.Rows]
+"""A message, and the rows that were read for its batch."""
+
+
+@dataclass
+class Hand:
+    """The messages that an invocation has in hand. until: when it stops receiving (monotonic seconds).
+
+    messages: all of them, by receipt. again: those that were received before. open: receipts that have yet to be
+    settled. verdicts: by receipt. Only `work` runs in several threads.
+    """
+
+    world: World
+    lane: Lane
+    request_id: str
+    until: float
+    messages: dict[str, Delivered] = field(default_factory=dict)
+    again: list[Delivered] = field(default_factory=list)
+    open: set[str] = field(default_factory=set)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    def pieces(self, messages: Sequence[Delivered]) -> list[Piece]:
+        """Hides received messages and reads their rows. Returns those received for the first time; keeps the others."""
+        hidden_s = self.world.settings.lease_s + LEASE_MARGIN_S
+        self.world.queue.postpone(self.lane, {message.receipt: hidden_s for message in messages})
+        self.messages |= {message.receipt: message for message in messages}
+        self.open |= {message.receipt for message in messages}
+        again = [message for message in messages if message.receive_count > 1]
+        if again:
+            self.until = min(self.until, self.world.clock.monotonic() + HELD_S)
+        self.again += again
+        return self.with_rows([message for message in messages if message.receive_count == 1])
+
+    def with_rows(self, group: Sequence[Delivered]) -> list[Piece]:
+        """Reads the rows of messages that are about to begin."""
+        rows = _read_ahead(self.world, group)
+        return [(message, rows) for message in group]
+
+    def work(self, piece: Piece) -> None:
+        message, rows = piece
+        self.verdicts[message.receipt] = _guarded(self.world, self.lane, self.request_id, rows, message)
+
+    def more(self) -> list[Piece]:
+        """Settles what has ended, and receives further messages."""
+        ended = self.settle()
+        self.world.queue.delete(self.lane, [receipt for receipt in ended if self.verdicts[receipt].acknowledged])
+        if len(self.open) >= IN_HAND or self.world.clock.monotonic() >= self.until:
+            return []
+        try:
+            letters = self.world.queue.receive(self.lane)
+        except Unavailable:
+            return []
+        return self.pieces([delivered(letter, self.world.clock.now()) for letter in letters]) if letters else []
+
+    def settle(self) -> list[str]:
+        """Measures what has ended, and sets when messages come back. Returns the receipts of what has ended."""
+        ended = [receipt for receipt in self.open if receipt in self.verdicts]
+        self.open.difference_update(ended)
+        measure(self.world, [self.verdicts[receipt] for receipt in ended])
+        lease_s = self.world.settings.lease_s
+        waits = {each: back_in_s(self.verdicts[each], self.messages[each], lease_s) for each in ended}
+        if late := {receipt: seconds for receipt, seconds in waits.items() if seconds is not None}:
+            self.world.queue.postpone(self.lane, late)
+        return ended
 
 
 def _read_ahead(world: World, messages: Sequence[Delivered]) -> gate.Rows:

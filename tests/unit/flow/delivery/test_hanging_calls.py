@@ -1,0 +1,103 @@
+"""Calls that hang next to calls that do not, at the template's default size, each call for as long as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sweephand.actions.call import Call
+from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.store.tenants import tenants
+from tests.support import aws
+from tests.support.endpoint import OK
+from tests.support.executors import Simulation, executors
+from tests.support.stage import TENANT, Stage
+
+HANGS = Outcome(Verdict.FAILED, Reason.NO_ANSWER, message="no answer within 15 s", retryable=True)
+SECONDS = {"every": "PT1S"}
+
+
+def p99(values: list[float]) -> float:
+    return sorted(values)[int(len(values) * 0.99)]
+
+
+class Load:
+    """Five jobs each second that answer in 0.12 s, and jobs that hang. silent: job id -> seconds without an answer."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.silent: set[str] = set()
+        self.late: dict[str, list[float]] = {}
+
+    def create(self, number: int, url: str, timing: dict[str, object], *, hangs: bool = False) -> None:
+        for n in range(number):
+            action = self.stage.action(url=url.format(n=n), retry={"type": "none"})
+            planned = self.stage.create(timing, action=action)
+            if hangs:
+                self.silent.add(planned.job.id)
+
+    def answer(self, simulation: Simulation) -> Callable[[Call], Outcome]:
+        def answer(call: Call) -> Outcome:
+            late = (self.stage.clock.now() - call.planned_at).total_seconds()
+            self.late.setdefault("silent" if call.job_id in self.silent else "others", []).append(late)
+            hangs = call.job_id in self.silent
+            simulation.time.sleep(15 if hangs else 0.12)
+            return HANGS if hangs else OK
+
+        return answer
+
+
+@pytest.fixture
+def load(stage: Stage) -> Load:
+    return Load(stage)
+
+
+def play(load: Load, seconds: float) -> None:
+    with executors(load.stage) as simulation:
+        load.stage.endpoint.answer = load.answer(simulation)
+        simulation.run(seconds)
+
+
+def test_other_jobs_keep_their_second_while_one_host_hangs_for_24_calls_a_minute(load: Load) -> None:
+    load.create(5, "https://works.example/{n}", SECONDS)
+    load.create(2, "https://hangs.example/{n}", {"every": "PT5S"}, hangs=True)
+
+    play(load, 90)
+
+    assert len(load.late["others"]) >= 5 * 80
+    assert p99(load.late["others"]) <= 2
+    there = tenants.read_tenant(load.stage.world.table, TENANT)
+    assert there is not None
+    assert there.silences.keys() == {"https://hangs.example"}
+
+
+def test_other_jobs_are_hardly_late_when_a_hundred_jobs_begin_to_hang_in_one_second(load: Load) -> None:
+    load.create(5, "https://works.example/{n}", SECONDS)
+    load.create(100, "https://hangs.example/{n}", {"every": "PT1M"}, hangs=True)
+
+    play(load, 100)
+
+    assert p99(load.late["others"]) <= 5
+    assert max(load.late["others"]) <= 5
+
+
+def test_other_jobs_are_hardly_late_when_each_hanging_call_is_to_another_host(load: Load) -> None:
+    load.create(5, "https://works.example/{n}", SECONDS)
+    load.create(24, "https://hangs-{n}.example/a", {"every": "PT1M"}, hangs=True)
+
+    play(load, 90)
+
+    assert p99(load.late["others"]) <= 2
+
+
+def test_an_executor_deletes_what_it_received_itself_and_leaves_what_it_could_not_settle(load: Load) -> None:
+    load.create(1, "https://hangs.example/a", {"every": "PT1M"}, hangs=True)
+    load.create(20, "https://works.example/{n}", {"every": "PT1S", "count": 20})
+
+    play(load, 150)
+
+    assert len(load.late["others"]) == 20 * 20
+    run_ids = [each.run_id for each in load.stage.endpoint.received]
+    assert len(run_ids) == len(set(run_ids))
+    assert not load.stage.sqs.bodies(aws.DEAD)
