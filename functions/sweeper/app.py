@@ -14,6 +14,4 @@ cold_start.over()
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Sweeps the shards once. event: {"worker": n, "workers": m} from the rule's target; without them, all shards."""
-    workers = int(event.get("workers", 1))
-    shards = range(int(event.get("worker", 0)), world.settings.shards, workers)
-    return vars(sweep.tick_or_fail(world, shards))
+    return vars(sweep.tick_or_fail(world, int(event.get("worker", 0)), int(event.get("workers", 1))))

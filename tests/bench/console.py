@@ -17,6 +17,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
+from sweephand import ids
 from sweephand.local import control
 from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings
@@ -25,7 +26,6 @@ from tests.local_stack.waiting import CLOCK
 from tests.support import many_jobs
 
 LANES, JOBS = 1_000, 10_000
-SHARDS = 16
 ROUNDS = 9
 WARM = 3
 """Rounds before those that count: they start the functions."""
@@ -78,7 +78,7 @@ def measure() -> Iterator[Waited]:
 
 
 def _fill(stack: LocalStack, tenant: str, count: int) -> None:
-    many_jobs.put(stack.boto("dynamodb"), stack.file.table_name, many_jobs.rows(tenant, count, SHARDS))
+    many_jobs.put(stack.boto("dynamodb"), stack.file.table_name, many_jobs.rows(tenant, count, ids.SHARDS))
 
 
 def _signed_in(page: Page, stack: LocalStack, tenant: str) -> Page:

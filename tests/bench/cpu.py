@@ -78,7 +78,7 @@ def _sweep(world: World, name: str, timing: dict[str, Any], due_in_s: int, count
         return answers[shard][int(start["sk"]["S"]) if start else 0]
 
     def work() -> int:
-        tally = sweep.tick(world, range(len(rows)))
+        tally = sweep.tick(world)
         assert (tally.advanced, tally.rows, tally.cut_short) == (count, count, False), tally
         return tally.sent
 

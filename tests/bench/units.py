@@ -84,7 +84,7 @@ def measure() -> tuple[list[Units], dict[str, int], int]:
             world = replace(build(from_environment(), clock=clock, chance=SystemChance()), queue=queue)
             tenancy.create_tenant(world, TENANT, None)
             meter.take()
-            sweep.tick(world, range(world.settings.shards))
+            sweep.tick(world)
             idle = dict(meter.take().calls)
             units = [
                 _run(world, clock, queue, meter, "success", [SUCCESS]),
@@ -121,7 +121,7 @@ def _run(
     clock.ahead += timedelta(minutes=9)
     queue.deliveries.clear()
     meter.take()
-    assert sweep.tick(world, range(world.settings.shards)).advanced == 1
+    assert sweep.tick(world).advanced == 1
     # The sweep's queries are shared by all the rows of their shards.
     meter.reads = 0
     clock.ahead += timedelta(minutes=2)

@@ -308,14 +308,14 @@ def test_fresh_rows_are_sent_before_100_000_overdue_ones(stage: Stage, monkeypat
             begin or 0
         ) + next_run_index.PAGE if rest > next_run_index.PAGE else None
 
-    def advance(_table: Any, steps: Sequence[Any]) -> Advanced:
+    def advance(_table: Any, steps: Sequence[Any], _shards: Any) -> Advanced:
         order.extend("fresh" if step.row is row else "overdue" for step in steps)
         stage.clock.advance(0.05)
         return Advanced(done=tuple(steps))
 
     monkeypatch.setattr(next_run_index, "_page", page)
     monkeypatch.setattr(next_run_index, "advance", advance)
-    tally = sweep.tick(stage.world, [0])
+    tally = sweep.tick(stage.world)
 
     assert order[0] == "fresh"
     assert tally.cut_short

@@ -95,13 +95,20 @@ CHANGES = {
     "nobody-says-how-old": Change(
         "flow/sweep/sweep.py", "_measure", '"OldestDue": total.oldest_due_s', '"OldestDue": 0'
     ),
-    "a-tick-has-no-end": Change(
-        "flow/sweep/sweep.py", "_sweep_shard", "if world.clock.monotonic() > deadline:", "if False:"
-    ),
+    "a-tick-has-no-end": Change("flow/sweep/sweep.py", "_Tick.is_over", "> self.deadline", "> 1e9"),
     "overdue-rows-first": Change(
         "store/index/next_run_index.py", "fresh_first", "if more is not None and not fresh:", "if False:"
     ),
-    "one-shard": Change("ids.py", "shard_of", "% shards", "% 1"),
+    "one-shard": Change("ids.py", "shard_of", "% int(shards)", "% 1"),
+    "shards-are-used-before-they-are-kept": Change(
+        "store/index/shards.py", "Shards.learn", "if kept < self.wanted:", "if False:"
+    ),
+    "a-sweep-reads-only-the-shards-it-wants": Change(
+        "flow/sweep/sweep.py", "_stack", "return suspensions, shards", "return suspensions, world.shards.wanted"
+    ),
+    "rows-stay-in-their-shard": Change(
+        "store/index/next_run_index.py", "_statement", "if step.row.shard is not None and", "if False and"
+    ),
     "one-advance-a-call": Change("store/index/next_run_index.py", "", "BATCH_MOST = 25", "BATCH_MOST = 1"),
     "refused-entries-are-forgotten": Change(
         "messaging/run_queue.py", "RunQueue._send_batch", 'answer.get("Failed", [])', "()"

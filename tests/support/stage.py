@@ -44,6 +44,7 @@ from sweephand.settings import Settings
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import RunItem
+from sweephand.store.index.shards import Shards
 from sweephand.store.jobs import jobs
 from sweephand.store.operations.files import Files
 from sweephand.store.runs import run_rows
@@ -218,9 +219,10 @@ class Stage:
     # Driving the service
 
     def tick(self, world: World | None = None) -> sweep.Tally:
+        """Sweeps all shards. world: of another version of the sweeper."""
         world = world or self.world
         with mock.patch.object(sweep, "at_once", in_turn):  # most ticks here meet a row or none
-            return sweep.tick(world, range(world.settings.shards))
+            return sweep.tick(world)
 
     def audit(self, *, everything: bool = True, rest: str | None = None) -> audit.Findings:
         with mock.patch.object(audit, "at_once", in_turn):
@@ -480,8 +482,10 @@ def stage(
             perform=endpoint.perform,
             callback_keys=CallbackKeys(table, secrets, clock, chance),
             pointer_keys=pointers,
+            shards=Shards(table, shards),
             journal=journal,
         )
         tenancy.create_tenant(world, TENANT, None)
+        world.shards.read()  # as any process that has written a wake before
         tap.passed.clear()
         yield Stage(world, clock, sqs, bus, bucket, endpoint, tap, journal)

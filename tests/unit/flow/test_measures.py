@@ -15,8 +15,10 @@ from sweephand import wiring
 from sweephand.errors import Unavailable
 from sweephand.flow.runs import results
 from sweephand.flow.sweep import sweep
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import Item
 from sweephand.store.index import next_run_index
+from sweephand.store.index.shards import Shards
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, conflict, crash_after, refused
@@ -70,7 +72,8 @@ def test_rows_that_a_tick_did_not_reach_count_too(stage: Stage) -> None:
     fresh = [stage.create({"cron": "26 13 * * *"}, name=f"job {n}") for n in range(30)]
     for each in (old, *fresh):
         stage.edit_schedule(each, shard={"N": "0"})
-    world = replace(stage.world, settings=replace(stage.world.settings, shards=1))
+    stage.world.table.delete(keys.STACK_SWEEP, keys.SHARDS)
+    world = replace(stage.world, shards=Shards(stage.world.table, 1))
 
     def slow(passing: Passing, act: Act) -> Any:
         if passing.name == "dynamodb.BatchExecuteStatement":
@@ -78,7 +81,7 @@ def test_rows_that_a_tick_did_not_reach_count_too(stage: Stage) -> None:
         return act()
 
     with stage.taps.faulty(slow):
-        tally = sweep.tick(world, range(1))
+        tally = sweep.tick(world)
 
     assert tally.cut_short
     assert written(stage, "OldestDue") == [1_500]

@@ -233,11 +233,11 @@ def test_a_release_that_has_begun_meanwhile_does_not_begin_again(stage: Stage, t
 
 def test_a_collection_disabled_again_meanwhile_stays_in_the_list(stage: Stage, table: Table) -> None:
     read = release(table)
-    stage.edit_item(keys.STACK_SUSPENDED, keys.suspended(TENANT, "side"), until=None)
+    stage.edit_item(keys.STACK_SWEEP, keys.suspended(TENANT, "side"), until=None)
 
     suspended.finish(table, TENANT, "side", read)
 
-    assert (TENANT, "side") in suspended.read(table).by_key
+    assert (TENANT, "side") in suspended.read(table)[0].by_key
     assert suspended.read_release(table, TENANT, "side") is not None
 
 

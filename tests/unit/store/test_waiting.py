@@ -121,7 +121,13 @@ def test_a_row_of_the_index_has_all_that_the_sweep_needs(table: Table) -> None:
     found = row(table)
 
     assert found == WaitingRow(
-        keys.job(TENANT, JOB_ID), keys.schedule(SCHEDULE_ID), NOW, jobs.sweep_text(one), generation=3, planned_total=7
+        keys.job(TENANT, JOB_ID),
+        keys.schedule(SCHEDULE_ID),
+        NOW,
+        jobs.sweep_text(one),
+        generation=3,
+        planned_total=7,
+        shard=0,
     )
     assert (found.tenant, found.owner, found.own_id) == (TENANT, JOB_ID, SCHEDULE_ID)
 
@@ -159,7 +165,7 @@ def step(there: WaitingRow, **members: Any) -> Advance:
 def test_an_advance_sets_the_next_instant_and_the_count_and_nothing_else(table: Table) -> None:
     before = put(table)
 
-    moved = next_run_index.advance(table, [step(row(table))])
+    moved = next_run_index.advance(table, [step(row(table))], 1)
 
     assert (len(moved.done), moved.left, moved.again) == (1, (), ())
     assert stored(table) == replace(before, next_run_at=NOW + MINUTE, planned_total=1)
@@ -168,7 +174,7 @@ def test_an_advance_sets_the_next_instant_and_the_count_and_nothing_else(table: 
 def test_the_last_advance_makes_the_row_a_wake(table: Table) -> None:
     before = put(table)
 
-    next_run_index.advance(table, [step(row(table), ending=True, last_at=NOW, planned_total=3)])
+    next_run_index.advance(table, [step(row(table), ending=True, last_at=NOW, planned_total=3)], 1)
 
     assert stored(table) == replace(
         before, next_run_at=NOW + MINUTE, planned_total=3, state=ScheduleState.ENDING, last_planned_at=NOW
@@ -191,7 +197,7 @@ def test_entries_changed_by_others_are_left(table: Table, between: dict[str, Any
     read = row(table)
     changed = put(table, **between)
 
-    moved = next_run_index.advance(table, [step(read)])
+    moved = next_run_index.advance(table, [step(read)], 1)
 
     assert (moved.done, len(moved.left), moved.again) == ((), 1, ())
     assert stored(table) == changed
@@ -202,7 +208,7 @@ def test_deleted_entries_are_not_made_again(table: Table) -> None:
     read = row(table)
     table.delete(read.pk, read.sk)
 
-    assert len(next_run_index.advance(table, [step(read)]).left) == 1
+    assert len(next_run_index.advance(table, [step(read)], 1).left) == 1
     assert jobs.read_schedule(table, TENANT, JOB_ID, SCHEDULE_ID) is None
 
 
@@ -210,7 +216,7 @@ def test_an_advance_that_the_sdk_repeated_is_its_own_success(table: Table, stage
     put(table)
 
     with stage.taps.once(ADVANCE, answer_lost):
-        moved = next_run_index.advance(table, [step(row(table))])
+        moved = next_run_index.advance(table, [step(row(table))], 1)
 
     assert (len(moved.done), moved.left, moved.again) == (1, (), ())
 
@@ -228,7 +234,7 @@ def test_each_answer_is_judged_by_itself(table: Table, stage: Stage) -> None:
         return answer
 
     with stage.taps.once(ADVANCE, throttled_third):
-        moved = next_run_index.advance(table, [step(each) for each in rows])
+        moved = next_run_index.advance(table, [step(each) for each in rows], 1)
 
     assert [each.row.own_id for each in moved.done] == ["s0"]
     assert [each.row.own_id for each in moved.left] == ["s1"]
@@ -240,7 +246,7 @@ def test_a_refused_batch_is_to_be_sent_again(table: Table, stage: Stage) -> None
     steps = [step(row(table))]
 
     with stage.taps.once(ADVANCE, refused):
-        assert next_run_index.advance(table, steps) == Advanced(again=tuple(steps))
+        assert next_run_index.advance(table, steps, 1) == Advanced(again=tuple(steps))
 
 
 def test_a_batch_holds_25_rows_in_one_call(table: Table, stage: Stage) -> None:
@@ -249,7 +255,7 @@ def test_a_batch_holds_25_rows_in_one_call(table: Table, stage: Stage) -> None:
     (rows,) = next_run_index.due(table, 0, None, NOW)
     stage.taps.passed.clear()
 
-    moved = next_run_index.advance(table, [step(each) for each in rows])
+    moved = next_run_index.advance(table, [step(each) for each in rows], 1)
 
     assert len(moved.done) == 25
     assert stage.taps.names() == [ADVANCE]
@@ -260,7 +266,7 @@ def test_a_run_row_moves_without_a_count(table: Table) -> None:
     one = run(wake_at=NOW)
     table.put(run_rows.item_of(one, shards=1, lane=Lane.FAST))
 
-    moved = next_run_index.advance(table, [Advance(row(table), NOW + MINUTE)])
+    moved = next_run_index.advance(table, [Advance(row(table), NOW + MINUTE)], 1)
 
     assert len(moved.done) == 1
     there = ledger.read(table, TENANT, SCHEDULE_ID, one.uuid)

@@ -72,7 +72,7 @@ class Settings:
 
 
 _READ = {"str": str, "int": int, "float": float}
-_OTHERS = {"shards", "rate_slow_from", "client_rate_slow_from", "runtime_api_url"}
+_OTHERS = {"rate_slow_from", "client_rate_slow_from", "runtime_api_url"}
 """Settings that are not read from a variable of their name."""
 
 

@@ -33,6 +33,7 @@ with lazy():
     from sweephand.flow.tenants import callback_keys
     from sweephand.messaging import event_bus
     from sweephand.security import caller, guard, identity, jwks, oidc, secrets, target_roles, tasks, tokens
+    from sweephand.store.index import shards
     from sweephand.store.operations import files
     from sweephand.store.tenants import collection_cache, credentials, pointer_keys, tenants
 
@@ -77,12 +78,13 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         perform=_perform,
         callback_keys=later(lambda: callback_keys.CallbackKeys(table, box, clock, chance)),
         pointer_keys=pointers,
+        shards=later(lambda: shards.Shards(table, settings.shards)),
         journal=journal,
     )
 
 
 class Later:
-    """A proxy for an object that is created when one of its members is used. A sweeper never needs most of them.
+    """A proxy for an object that is created when it is used. A sweeper never needs most of them.
 
     Safe for threads: the object is created once.
     """
@@ -93,11 +95,18 @@ class Later:
         self._lock = Lock()
 
     def __getattr__(self, name: str) -> Any:
+        return getattr(self._object(), name)
+
+    def __int__(self) -> int:
+        number: Any = self._object()
+        return int(number)
+
+    def _object(self) -> object:
         if self._made is None:
             with self._lock:
                 if self._made is None:
                     self._made = self._make()
-        return getattr(self._made, name)
+        return self._made
 
 
 def later(make: Callable[[], T]) -> T:

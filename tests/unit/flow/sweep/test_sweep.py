@@ -15,6 +15,7 @@ from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
 from sweephand.flow.sweep import sweep
 from sweephand.store.dynamo import keys
+from sweephand.store.index.shards import Shards
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused, some_failed
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, once
@@ -186,7 +187,7 @@ def test_two_sweepers_in_one_minute_act_as_one(stage: Stage) -> None:
         return act()
 
     with stage.taps.faulty(both_have_read):
-        sweepers = [Thread(target=sweep.tick, args=(world, range(1))) for _ in range(2)]
+        sweepers = [Thread(target=sweep.tick, args=(world,)) for _ in range(2)]
         for sweeper in sweepers:
             sweeper.start()
         for sweeper in sweepers:
@@ -261,7 +262,7 @@ def test_fresh_rows_come_before_overdue_ones(stage: Stage) -> None:
     fresh = stage.create({"cron": "6 * * * *"}, name="fresh")
     unsent(stage)
 
-    sweep.tick(in_one_shard(stage, old, fresh), range(1))
+    sweep.tick(in_one_shard(stage, old, fresh))
 
     order = [decode(body).job for body in stage.sqs.bodies(stage.world.settings.queue_urls[Lane.FAST])]
     assert order == [fresh.job.id, old.job.id]
@@ -271,7 +272,8 @@ def in_one_shard(stage: Stage, *planned: Any) -> Any:
     """Puts all rows in one shard, whatever their ids say: their order within a shard is what counts."""
     for each in planned:
         stage.edit_schedule(each, shard={"N": "0"})
-    return replace(stage.world, settings=replace(stage.world.settings, shards=1))
+    stage.world.table.delete(keys.STACK_SWEEP, keys.SHARDS)
+    return replace(stage.world, shards=Shards(stage.world.table, 1))
 
 
 def test_a_tick_stops_at_its_deadline_and_the_next_one_continues(stage: Stage) -> None:
@@ -286,11 +288,11 @@ def test_a_tick_stops_at_its_deadline_and_the_next_one_continues(stage: Stage) -
         return act()
 
     with stage.taps.faulty(slow):
-        tally = sweep.tick(world, range(1))
+        tally = stage.tick(world)
     assert tally.cut_short
     assert len(sent(stage)) == sweep.GROUP
 
-    sweep.tick(world, range(1))
+    sweep.tick(world)
     assert len(set(sent(stage))) == sweep.GROUP + 3
     assert len(sent(stage)) == sweep.GROUP + 3
 
@@ -301,7 +303,7 @@ def test_rows_are_sent_in_batches_of_10_and_advanced_in_batches_of_25(stage: Sta
     unsent(stage)
     stage.taps.passed.clear()
 
-    sweep.tick(world, range(1))
+    sweep.tick(world)
 
     assert stage.taps.count(ADVANCE) == 2
     assert stage.taps.count(SEND) == 6
@@ -324,14 +326,14 @@ def test_a_table_that_does_not_answer_cuts_a_shard_short_and_spares_the_others(s
 
 def test_shards_are_swept_concurrently(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = [stage.create({"cron": "* * * * *"}, name=f"job {n}") for n in range(8)]
-    both, alone = Barrier(2), sweep._sweep_shard
+    both, alone = Barrier(2), sweep._sweep_group
 
     def together(*given: Any) -> sweep.Tally:
         both.wait(60)  # raises if the other shard waits for this one
         return alone(*given)
 
-    monkeypatch.setattr(sweep, "_sweep_shard", together)
-    sweep.tick(stage.world, range(2))
+    monkeypatch.setattr(sweep, "_sweep_group", together)
+    sweep.tick(stage.world)
 
     assert all(stage.stored(each).planned_total == 2 for each in planned)
 
@@ -339,8 +341,8 @@ def test_shards_are_swept_concurrently(stage: Stage, monkeypatch: pytest.MonkeyP
 def test_each_worker_sweeps_its_share_of_the_shards(stage: Stage) -> None:
     planned = [stage.create({"cron": "* * * * *"}, name=f"job {n}") for n in range(8)]
 
-    first = sweep.tick(stage.world, range(0, 2, 2))
-    second = sweep.tick(stage.world, range(1, 2, 2))
+    first = sweep.tick(stage.world, 0, 2)
+    second = sweep.tick(stage.world, 1, 2)
 
     assert first.advanced + second.advanced == 8
     assert first.advanced
@@ -395,7 +397,7 @@ def test_an_unreadable_schedule_delays_no_other(stage: Stage) -> None:
     world = in_one_shard(stage, broken, fine)
     unreadable(stage, broken)
 
-    sweep.tick(world, range(1))
+    sweep.tick(world)
 
     assert stage.stored(fine).planned_total == 2
 
@@ -427,10 +429,10 @@ def test_a_broken_schedule_that_cannot_be_marked_now_delays_no_other(stage: Stag
         return refused(passing, act) if passing.operation == "TransactWriteItems" else act()
 
     with stage.taps.faulty(no_transaction):
-        sweep.tick(world, range(1))
+        sweep.tick(world)
 
     assert stage.stored(fine).planned_total == 2
-    sweep.tick(world, range(1))
+    sweep.tick(world)
     assert stage.stored(broken).state is ScheduleState.BROKEN
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sweephand.settings import Settings
     from sweephand.sources import Chance, Clock
     from sweephand.store.dynamo.conditional import Table
+    from sweephand.store.index.shards import Shards
     from sweephand.store.operations.files import Files
     from sweephand.store.tenants.collection_cache import CollectionTerms
     from sweephand.store.tenants.pointer_keys import PointerKeys
@@ -82,8 +83,8 @@ class World:
     """The collaborators of a verb.
 
     perform: carries out one attempt of an action of a kind. terms: cached collection settings for the executor's
-    gate. callback_keys: keys of callback tokens. pointer_keys: keys of pointers to workers. memory: kept for the life
-    of the process.
+    gate. callback_keys: keys of callback tokens. pointer_keys: keys of pointers to workers. shards: of the next-run
+    index. memory: kept for the life of the process.
     """
 
     settings: Settings
@@ -99,5 +100,6 @@ class World:
     perform: Callable[[str, Mapping[str, Any], Call, Outbound], Outcome]
     callback_keys: CallbackKeys
     pointer_keys: PointerKeys
+    shards: Shards
     journal: Journal
     memory: FlowMemory = field(default_factory=FlowMemory)

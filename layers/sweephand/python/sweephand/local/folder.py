@@ -78,7 +78,7 @@ class StateFolder:
         return f"rm -rf {shlex.quote(str(self.root))}"
 
     def check(self, data_shape: str) -> None:
-        """Raises ForeignState if the state is of another format or emulator, or was written for other keys or shards.
+        """Raises ForeignState if the state is of another format or emulator, or was written for other keys.
 
         data_shape: a hash of the parts of the template that must fit the stored data (template.data_shape).
         """
@@ -92,7 +92,7 @@ class StateFolder:
         if kept.get("emulator") != emulator_version():
             self._refuse(f"written by MiniStack {kept.get('emulator')}, not {emulator_version()}")
         if kept.get("dataShape") != data_shape:
-            self._refuse("written for a template with other keys or shards")
+            self._refuse("written for a template with other keys")
 
     def _refuse(self, why: str) -> None:
         raise ForeignState(f"The state in {self.root} is {why}. To start empty: {self.clear_command()}")

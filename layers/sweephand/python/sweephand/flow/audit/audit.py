@@ -79,12 +79,13 @@ class Findings:
 
 @dataclass(frozen=True)
 class _Audit:
-    """One audit. since: for an audit of everything, when it began; None for the hourly one."""
+    """One audit. since: for an audit of everything, when it began; None for the hourly one. shards: their number."""
 
     world: World
     findings: Findings
     began: float
     since: datetime | None
+    shards: int
 
     def lasted(self, seconds: float) -> bool:
         return self.world.clock.monotonic() - self.began > seconds
@@ -99,12 +100,12 @@ def audit(
     such an audit left. Raises ValueError for a `rest` that no audit returned.
     """
     now = world.clock.now()
-    known = audits.rounds(world.table)
-    rounds = [known.get(shard, Round(shard)) for shard in range(worker, world.settings.shards, workers)]
+    known, shards = audits.rounds(world.table), world.shards.read()
+    rounds = [known.get(shard, Round(shard)) for shard in range(worker, shards, workers)]
     since = None
     if everything:
         since = max([now, *(each.since + TICK for each in rounds)]) if rest is None else _instant(rest)
-    this = _Audit(world, Findings(), world.clock.monotonic(), since)
+    this = _Audit(world, Findings(), world.clock.monotonic(), since, shards)
     if not everything:
         rounds = _searched(this, rounds)
     rounds = _compared(this, rounds, now)
@@ -181,7 +182,7 @@ def _compared(this: _Audit, rounds: Sequence[Round], now: datetime) -> list[Roun
 def _is_due(this: _Audit, progress: Round, now: datetime) -> bool:
     if this.since is not None:
         return progress.since < this.since
-    return not progress.complete or progress.began_at < _turn(progress.shard, this.world.settings.shards, now)
+    return not progress.complete or progress.began_at < _turn(progress.shard, this.shards, now)
 
 
 def _turn(shard: int, shards: int, now: datetime) -> datetime:

@@ -116,7 +116,7 @@ def _cleared(world: World, operation: Operation) -> Verdict:
     """
     if world.clock.now() >= operation.cleared_at:
         clear(world, operation)
-        store.turn(world.table, operation, replace(operation, leaves=False), world.clock.now(), world.settings.shards)
+        store.turn(world.table, operation, replace(operation, leaves=False), world.clock.now(), world.shards)
     return DONE
 
 
@@ -126,7 +126,7 @@ def _stretch(world: World, by: str, operation: Operation) -> Verdict:
     deadline = world.clock.monotonic() + STRETCH_S
     while operation.due_at is None or operation.due_at <= world.clock.now():
         after = _after(world, operation, page(world, operation), by)
-        written = store.move_on(world.table, operation, after, world.clock.now(), world.settings.shards)
+        written = store.move_on(world.table, operation, after, world.clock.now(), world.shards)
         if isinstance(written, Refused) and not _is_written(store.operation_in(written), after):
             return DONE  # paused, cancelled, or another message did the same page
         operation = after

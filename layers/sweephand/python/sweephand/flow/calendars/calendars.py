@@ -86,7 +86,7 @@ def change(
     after = replace(wanted, version=before.version + 1, modified_at=world.clock.now())
     if wanted.content != before.content:
         after = replace(after, reference=reference_of(after), replanning=True)
-    ops = store.change_ops(world.table, before, after, actor, world.settings.shards)
+    ops = store.change_ops(world.table, before, after, actor, world.shards)
     if isinstance(world.table.transact(ops), Cancelled) and not _is_written(world, after):
         raise Moved
     if after.reference != before.reference:

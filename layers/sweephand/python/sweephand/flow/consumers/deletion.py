@@ -36,7 +36,7 @@ def delete(world: World, tenant: str, name: str, *, force: bool) -> None:
         if not force:
             leases.check_free(there, now)
             _check_unnamed(world, tenant, name)
-        store.watch(world.table, tenant, name, now + WAKE_AGAIN, world.settings.shards)
+        store.watch(world.table, tenant, name, now + WAKE_AGAIN, world.shards)
         if isinstance(store.end(world.table, tenant, name, now, even_if_held=force), Refused):
             raise Moved
         absence.end(world, there, Back.DELETED)

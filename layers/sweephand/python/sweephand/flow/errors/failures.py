@@ -78,7 +78,7 @@ def _note_group(world: World, run: Run, fresh: Group) -> None:
     for _ in range(TRIES):
         if group is not None and not isinstance(store.seen_again(table, group, run, now), Refused):
             return
-        if not isinstance(store.begin_group(table, fresh, now + RECHECK_AFTER, world.settings.shards), Refused):
+        if not isinstance(store.begin_group(table, fresh, now + RECHECK_AFTER, world.shards), Refused):
             return
         group = fresh
     raise too_many("changes to this group of errors")
@@ -90,7 +90,7 @@ def with_group(world: World, run: Run, job: Job | None) -> None:
         return
     job = job or jobs.read_job(world.table, run.tenant, run.job_id)
     now = world.clock.now()
-    store.begin_group(world.table, _first(run, job, now), now + RECHECK_AFTER, world.settings.shards)
+    store.begin_group(world.table, _first(run, job, now), now + RECHECK_AFTER, world.shards)
 
 
 def find(world: World, tenant: str, group_id: str) -> Group:

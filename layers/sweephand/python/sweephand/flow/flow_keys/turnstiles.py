@@ -78,7 +78,7 @@ def move(world: World, key: Name, asks: Sequence[Ask]) -> list[Answer]:
         if after == turnstile and not any(isinstance(each, flow_keys.Join) for each in asks):
             return answers
         turn = new_turn(world)
-        met = store.move(world.table, turnstile, after, turn, shards=world.settings.shards)
+        met = store.move(world.table, turnstile, after, turn, shards=world.shards)
         if not isinstance(met, Refused):
             return answers
         turnstile = store.stile_in(met)

@@ -53,7 +53,7 @@ def call_next(world: World, tenant: str, name: str) -> None:
         calls = flow_key_lines.call(turnstile, line, shut, now)
     if not entries and not lines.line(world.table, turnstile, "", "", 1):
         calls = flow_key_lines.Calls(flow_keys.empty(turnstile))
-    met = store.move(world.table, turnstile, calls.turnstile, turnstiles.new_turn(world), shards=world.settings.shards)
+    met = store.move(world.table, turnstile, calls.turnstile, turnstiles.new_turn(world), shards=world.shards)
     if isinstance(met, Refused):
         raise Moved
     _send(world, turnstile, entries, calls)

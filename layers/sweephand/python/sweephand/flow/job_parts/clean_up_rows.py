@@ -78,7 +78,7 @@ def _item(world: World, where: Place, owners: Sequence[str], deleted_at: datetim
     return CleanUpItem(
         pk=keys.job(where.tenant, where.job_id),
         sk=keys.clean_up(name),
-        shard=ids.shard_of(where.job_id, world.settings.shards),
+        shard=ids.shard_of(where.job_id, world.shards),
         next_run_at=epoch_s(deleted_at + FIRST_CHECK),
         sweep=str(SweepText(Waits.CLEAN_UP, Lane.FAST)),
         owners=json.dumps(owners),

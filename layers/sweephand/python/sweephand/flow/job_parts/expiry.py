@@ -62,7 +62,7 @@ def row_ops(world: World, job: Job, schedule: Schedule) -> list[Op]:
     at = single_goes_at(schedule)
     if at is None:
         return []
-    row = change_parts.wake_op(world.table, job, keys.unused(schedule.id), Waits.ENDED, at, world.settings.shards)
+    row = change_parts.wake_op(world.table, job, keys.unused(schedule.id), Waits.ENDED, at, world.shards)
     return [replace(row, name=f"unused {schedule.id}")]
 
 

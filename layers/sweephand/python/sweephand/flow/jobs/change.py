@@ -405,7 +405,7 @@ def row_ops(world: World, before: Job, after: Job) -> list[Op]:
     if until is None:
         return [world.table.delete_op("wake resume", keys.job(after.tenant, after.id), keys.pause())]
     at = until - AHEAD
-    return [change_parts.wake_op(world.table, after, keys.pause(), Waits.RESUME, at, world.settings.shards)]
+    return [change_parts.wake_op(world.table, after, keys.pause(), Waits.RESUME, at, world.shards)]
 
 
 def send_ahead(world: World, before: Job, after: Job) -> None:

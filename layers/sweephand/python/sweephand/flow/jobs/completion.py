@@ -90,7 +90,7 @@ def _ends_with(world: World, run: Run, schedule: Schedule) -> bool:
     row = next_run_index.WaitingRow.of(schedule, jobs.sweep_text(schedule))
     planned_total = schedule.planned_total + len(stretch.instants)
     step = next_run_index.Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last)
-    if next_run_index.advance(world.table, [step]).again:
+    if next_run_index.advance(world.table, [step], world.shards).again:
         raise Unavailable("the end of a series could not be written")
     return True
 

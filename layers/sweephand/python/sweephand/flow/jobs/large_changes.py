@@ -50,7 +50,7 @@ FOLLOWS = "the change is stored, but not all of its schedules follow it yet; the
 
 def start_ops(world: World, job: Job, wanted: Sequence[Step], resumed_at: datetime | None) -> list[Op]:
     """Returns the operations for the job's transaction. job: as it will be, with its open change."""
-    table, shards = world.table, world.settings.shards
+    table, shards = world.table, world.shards
     chunks = [[_part_step(step) for step in chunk] for chunk in _chunks(wanted, expiry.writes(job))]
     wake = change_parts.wake_op(table, job, keys.change(job.revision), Waits.CHANGE, world.clock.now() + WAKE, shards)
     return [wake, *change_parts.part_ops(table, job, chunks, resumed_at)]

@@ -92,7 +92,7 @@ def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> 
         elif step.before is None:
             carried.started.append(step.after)
             carried.schedules.append(step.after)
-            item = jobs.schedule_item(step.after, world.settings.shards)
+            item = jobs.schedule_item(step.after, world.shards)
             row = world.table.put_op(f"schedule {step.after.id}", item)
             carried.ops += [row, *expiry.row_ops(world, job, step.after), *_part_ops(world, job, step)]
         else:
@@ -147,7 +147,7 @@ def _change(
         changed = new.schedule
         lines += expiry.row_ops(world, job, changed)
         condition = every(jobs.as_read(there), jobs.reach_as_read(there))
-        actions = jobs.schedule_update_actions(changed, world.settings.shards)
+        actions = jobs.schedule_update_actions(changed, world.shards)
     else:
         condition = ScheduleItem.generation == there.generation
         actions = jobs.description_actions(changed)

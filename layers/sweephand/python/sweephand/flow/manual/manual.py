@@ -145,7 +145,7 @@ def start_ops(world: World, job: Job, run: Run, once: Once | None, edit: Edit | 
     if edit is not None:
         edits.check(job.action, edit)
         run = replace(run, edited=True)
-    item = run_rows.item_of(run, shards=world.settings.shards, lane=run_action.lane_of(job.action, job.tenant))
+    item = run_rows.item_of(run, shards=world.shards, lane=run_action.lane_of(job.action, job.tenant))
     ops = [world.table.put_op("run", item, ledger.ABSENT)]
     if edit is not None:
         ops.append(edits.edit_op(world, run, edit, run.planned_at))

@@ -219,7 +219,7 @@ def _ops(world: World, wanted: Wanted) -> list[Op]:
     table, now = world.table, world.clock.now()
     run = replace(wanted.run, edited=wanted.edit is not None)
     found = [
-        table.put_op("run", run_rows.item_of(run, shards=world.settings.shards, lane=wanted.lane), ledger.ABSENT),
+        table.put_op("run", run_rows.item_of(run, shards=world.shards, lane=wanted.lane), ledger.ABSENT),
         ledger.rerun_op(table, wanted.old, run.id),
     ]
     if wanted.edit is not None:

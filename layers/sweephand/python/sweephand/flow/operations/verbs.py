@@ -52,7 +52,7 @@ def begin_with(world: World, operation: Operation, once: Once | None, more: Sequ
     more: further parts of the transaction. Raises Unavailable; then nothing was begun.
     """
     assert operation.tenant is not None or once is None, "idempotency keys belong to a tenant"
-    ops = [store.begin_op(world.table, operation, world.settings.shards), *more]
+    ops = [store.begin_op(world.table, operation, world.shards), *more]
     if once is not None and operation.tenant is not None:
         if (there := begun_before(world, operation.tenant, once)) is not None:
             return there
@@ -104,7 +104,7 @@ def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
     """Fails the operation and publishes that. cause: in words. Returns None if it no longer runs."""
     now = world.clock.now()
     failed = replace(operation, state=OperationState.FAILED, cause=cause, ended_at=now, expires_at=now + KEPT)
-    written = store.turn(world.table, operation, failed, now, world.settings.shards)
+    written = store.turn(world.table, operation, failed, now, world.shards)
     # A refusal may follow from this same write, whose answer was lost; or a page may have got further than was read.
     if isinstance(written, Refused):
         there = store.operation_in(written)
@@ -135,7 +135,7 @@ def _turn(world: World, operation: Operation, wanted: OperationState, begun: fro
         if there.state not in begun:
             raise Conflict(f"the operation is {there.state}")
         after = _turned(world, there, wanted)
-        written = store.turn(world.table, there, after, world.clock.now(), world.settings.shards)
+        written = store.turn(world.table, there, after, world.clock.now(), world.shards)
         if not isinstance(written, Refused):
             return after
         there = store.operation_in(written)

@@ -52,7 +52,7 @@ def run_from(world: World, parent: Run, job_id: str) -> str | None:
     )
     lane = lane_of(job.action, job.tenant)
     jobs.note_own_runs(world.table, job)
-    ledger.claim_first(world.table, started, shards=world.settings.shards, lane=lane)
+    ledger.claim_first(world.table, started, shards=world.shards, lane=lane)
     send(world, started, lane)
     return started.id
 
@@ -126,5 +126,5 @@ def start_reaction(world: World, ended: Run, job: Job, kind: Kind) -> None:
         wake_at=now + WAKE,
     )
     own_lane = lane_of(action_of(job, kind), job.tenant)
-    ledger.claim_first(world.table, started, shards=world.settings.shards, lane=own_lane)
+    ledger.claim_first(world.table, started, shards=world.shards, lane=own_lane)
     world.queue.send_one(Delivery(ledger.pointer_to(started), now, own_lane))

@@ -469,7 +469,7 @@ def _mine(
 
 def _claim(world: World, lane: Lane, mine: Run, there: Run | None, *, attempt: int | None) -> Written | Refused:
     if there is None:
-        return ledger.claim_first(world.table, mine, shards=world.settings.shards, lane=lane)
+        return ledger.claim_first(world.table, mine, shards=world.shards, lane=lane)
     if attempt is None:
         return ledger.take_over(world.table, there, ledger.Lease.of(mine))
     return ledger.claim_again(world.table, there, ledger.Lease.of(mine), attempt)

@@ -40,7 +40,7 @@ def hold(
     """
     assert context.job is not None
     if not _known(world, pointer.tenant, consumer).watched:
-        store.watch(world.table, pointer.tenant, consumer, world.clock.now() + WAKE_AGAIN, world.settings.shards)
+        store.watch(world.table, pointer.tenant, consumer, world.clock.now() + WAKE_AGAIN, world.shards)
         _remember(world, replace(_known(world, pointer.tenant, consumer), watched=True))
     if (known := _known(world, pointer.tenant, consumer)).watched_since is None:
         since = max(pointer.instant, world.clock.now() - JUST_NOW)
@@ -53,7 +53,7 @@ def hold(
         generation=pointer.generation,
         consumer=consumer,
     )
-    return ledger.claim_first(world.table, run, shards=world.settings.shards, lane=lane)
+    return ledger.claim_first(world.table, run, shards=world.shards, lane=lane)
 
 
 def _known(world: World, tenant: str, name: str) -> Consumer:

@@ -81,7 +81,7 @@ def _claim(world: World, lane: Lane, move: overlap_slots.Move) -> Written | Refu
         # The slot was passed on to this run: only its own row can still refuse the claim.
         lease = ledger.Lease.of(move.run)
         return ledger.claim_again(world.table, move.there, lease, move.there.attempt)
-    done = overlap_slots.claim(world.table, move, shards=world.settings.shards, lane=lane)
+    done = overlap_slots.claim(world.table, move, shards=world.shards, lane=lane)
     return done if isinstance(done, Written) else _refused(done)
 
 
@@ -126,7 +126,7 @@ def _queue(world: World, lane: Lane, move: overlap_slots.Move) -> Refused | Turn
         first_started_at=None,
         wake_at=world.clock.now() + WAKE_QUEUED,
     )
-    done = overlap_slots.queue(world.table, replace(move, run=waiting), shards=world.settings.shards, lane=lane)
+    done = overlap_slots.queue(world.table, replace(move, run=waiting), shards=world.shards, lane=lane)
     if isinstance(done, Written):
         return Turn.WAITS
     return _refused(done)
@@ -165,7 +165,7 @@ def _pass_on(world: World, lane: Lane, slot: Slot, after: Slot, queued: Run) -> 
     Returns None if that run no longer waits, Refused if the slot is no longer as it was read.
     """
     wake_at = world.clock.now() + WAKE_PASSED
-    done = overlap_slots.pass_on(world.table, slot, after, queued, wake_at, shards=world.settings.shards, lane=lane)
+    done = overlap_slots.pass_on(world.table, slot, after, queued, wake_at, shards=world.shards, lane=lane)
     if isinstance(done, Written):
         settle.send_pointer(world, lane, queued)
         return done

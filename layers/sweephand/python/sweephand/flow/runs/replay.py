@@ -136,7 +136,7 @@ def _send_next(world: World, consumer: Consumer) -> None:
         job = jobs.read_job(world.table, run.tenant, run.job_id)
         lane = lane_now(job, run.kind, Lane.FAST)
         sent = replace(run, state=State.QUEUED, reason=None, wake_at=now + WAKE)
-        done = store.send_on(world.table, consumer, sent, shards=world.settings.shards, lane=lane)
+        done = store.send_on(world.table, consumer, sent, shards=world.shards, lane=lane)
         if not isinstance(done, Cancelled):
             settle.send_pointer(world, lane, sent)
             return
@@ -258,7 +258,7 @@ def _drop(
         )
         for run in runs
     ]
-    done = store.drop(world.table, consumer.name, ended, there, shards=world.settings.shards, lane=Lane.FAST)
+    done = store.drop(world.table, consumer.name, ended, there, shards=world.shards, lane=Lane.FAST)
     if isinstance(done, Cancelled):
         raise Moved
     unsent = world.queue.send([Delivery(ledger.pointer_to(run), now, Lane.FAST) for run in ended])

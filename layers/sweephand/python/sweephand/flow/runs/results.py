@@ -145,7 +145,7 @@ def give_back(world: World, tenant: str, owner: str, uuid: str, attempt: int) ->
             "its job is not tried again without a result: report `success`: false, or set `onNoResult`: `retry`"
         )
     now, lane = from_s(epoch_s(world.clock.now())), lane_of(action_of(job, run.kind), tenant)
-    if isinstance(ledger.end_wait(world.table, run, now, shards=world.settings.shards, lane=lane), Refused):
+    if isinstance(ledger.end_wait(world.table, run, now, shards=world.shards, lane=lane), Refused):
         raise Moved
     with tolerated(world, "the next attempt will follow later, by the run's wake", run=run.uuid):
         world.queue.send_one(Delivery(ledger.pointer_to(run), now, lane))
@@ -206,7 +206,7 @@ def end_from_outside(
     result = ledger.finish_from_outside(
         world.table,
         ended,
-        shards=world.settings.shards,
+        shards=world.shards,
         lane=lane,
         counts=settle.counts_of(ended),
         reported=reported,

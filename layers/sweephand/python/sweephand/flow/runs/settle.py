@@ -111,7 +111,7 @@ def fail_attempt(
         result = ledger.wait(
             world.table,
             after,
-            shards=world.settings.shards,
+            shards=world.shards,
             lane=lane,
             condition=condition,
             counts=counts,
@@ -154,7 +154,7 @@ def _write(
         condition: Condition = ledger.NOT_TERMINAL if after.state is State.SUCCESS else mine
         return ledger.finish(world.table, after, condition, counts, attempts, also)
     return ledger.wait(
-        world.table, after, shards=world.settings.shards, lane=lane, condition=mine, counts=counts, attempts=attempts
+        world.table, after, shards=world.shards, lane=lane, condition=mine, counts=counts, attempts=attempts
     )
 
 
@@ -217,7 +217,7 @@ def end_unacted(
         result = ledger.finish_without_attempt(
             world.table,
             ended,
-            shards=world.settings.shards,
+            shards=world.shards,
             lane=lane,
             counts=counts_of(ended) if counted else None,
         )

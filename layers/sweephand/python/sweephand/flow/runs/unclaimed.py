@@ -59,7 +59,7 @@ def _without_row(world: World, message: Delivered, pointer: Pointer) -> None:
         _watch(world, pointer, context)
     if waits:
         held = _held(message, pointer, context)
-        ledger.claim_first(world.table, held, shards=world.settings.shards, lane=Lane.FAST)
+        ledger.claim_first(world.table, held, shards=world.shards, lane=Lane.FAST)
     else:
         world.queue.send_one(Delivery(pointer, world.clock.now(), Lane.FAST))
 

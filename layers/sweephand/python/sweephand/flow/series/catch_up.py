@@ -229,7 +229,7 @@ def _row_op(world: World, row: WaitingRow, sweep: SweepText, span: Span, now: da
     item = CatchUpItem(
         pk=keys.runs(row.tenant, row.own_id),
         sk=keys.catch_up(epoch_s(span.first)),
-        shard=ids.shard_of(row.own_id, world.settings.shards),
+        shard=ids.shard_of(row.own_id, world.shards),
         next_run_at=epoch_s(now),
         sweep=str(SweepText(Waits.CATCH_UP, sweep.lane, sweep.misfire, str(catch_up))),
     )

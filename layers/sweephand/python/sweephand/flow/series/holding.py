@@ -103,7 +103,7 @@ def put_back(world: World, schedule: Schedule, instant: datetime) -> bool:
         planned_total=schedule.planned_total - was_sent,
         last_planned_at=None,
     )
-    actions = jobs.schedule_update_actions(held, world.settings.shards)
+    actions = jobs.schedule_update_actions(held, world.shards)
     key = keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)
     return not isinstance(world.table.update(*key, actions, jobs.as_read(schedule)), Refused)
 

@@ -74,7 +74,7 @@ def op(world: World, run: Run, collection: str | None, condition: Condition | No
     """
     assert run.finished_at is not None
     run = replace(run, expires_at=run_expiry(world, run.tenant, collection, run.finished_at))
-    item = run_rows.item_of(run, shards=world.settings.shards, lane=Lane.FAST)
+    item = run_rows.item_of(run, shards=world.shards, lane=Lane.FAST)
     return world.table.put_op(f"range {run.schedule_id}", item, condition)
 
 

@@ -5,8 +5,7 @@ Two sweepers in the same minute do no harm: a repeated message has the same run 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime, timedelta
@@ -90,14 +89,51 @@ ASIDE_MOST = 5_000
 """Rows of disabled tenants and collections that a shard moves in one tick, after all others."""
 
 
-def tick(world: World, shards: Iterable[int]) -> Tally:
-    """Sweeps these shards for at most 50 s; the next tick does the rest."""
-    shards = list(shards)
+@dataclass(frozen=True)
+class _Tick:
+    """One tick. began_at: until then, nothing was due. deadline: monotonic seconds, after which it begins nothing."""
+
+    world: World
+    suspensions: Suspensions | None
+    began_at: datetime
+    deadline: float
+
+    @property
+    def horizon(self) -> datetime:
+        return self.began_at + timedelta(seconds=self.world.settings.look_ahead_s)
+
+    @property
+    def is_over(self) -> bool:
+        return self.world.clock.monotonic() > self.deadline
+
+
+@dataclass(frozen=True)
+class _ShardRows:
+    """The rows of one shard that are still to be read, in pages."""
+
+    shard: int
+    pages: Iterator[list[WaitingRow]]
+
+
+def tick(world: World, worker: int = 0, workers: int = 1) -> Tally:
+    """Sweeps this worker's shards for at most 50 s; the next tick does the rest.
+
+    Reads a page of each shard, then sends and advances all groups of these pages at once, until all rows are read. So
+    one shard with many due rows has all threads.
+    """
     deadline = world.clock.monotonic() + TICK_DEADLINE_S
+    suspensions, shards = _stack(world)
+    this = _Tick(world, suspensions, world.clock.now(), deadline)
     total = Tally()
-    suspensions = _suspensions(world)
-    for tally in at_once(lambda shard: _sweep_shard(world, shard, suspensions, deadline), shards, MOST_THREADS):
-        total.add(tally)
+    reading = [_ShardRows(shard, _pages(this, shard)) for shard in range(worker, shards, workers)]
+    while reading and not this.is_over:
+        read = at_once(lambda each: _next_page(this, each, total), reading, MOST_THREADS)
+        groups = [page[begin : begin + GROUP] for page in read for begin in range(0, len(page or ()), GROUP) if page]
+        for tally in at_once(lambda rows: _guarded(this, rows), groups, MOST_THREADS):
+            total.add(tally)
+        reading = [each for each, page in zip(reading, read, strict=True) if page is not None]
+    if this.is_over:
+        _leave(this, [each.shard for each in reading], total)
     world.journal.info(
         "tick", rows=total.rows, sent=total.sent, advanced=total.advanced, left=total.left, resent=total.resent
     )
@@ -105,12 +141,12 @@ def tick(world: World, shards: Iterable[int]) -> Tally:
     return total
 
 
-def tick_or_fail(world: World, shards: Iterable[int]) -> Tally:
+def tick_or_fail(world: World, worker: int = 0, workers: int = 1) -> Tally:
     """Sweeps like `tick`. Raises Unavailable after that if it could not see all rows.
 
     Lambda then counts a failed invocation, and keeps its event as evidence.
     """
-    total = tick(world, shards)
+    total = tick(world, worker, workers)
     if total.unseen:
         raise Unavailable("a shard could not be read to its end; the next tick reads it again")
     return total
@@ -124,38 +160,56 @@ def _measure(world: World, total: Tally) -> None:
         world.journal.measure(**values)
 
 
-def _suspensions(world: World) -> Suspensions | None:
-    """Returns what is disabled; None if it cannot be read. Then everything is sent, and the executor's gate decides."""
+def _stack(world: World) -> tuple[Suspensions | None, int]:
+    """Returns what is disabled, and the number of shards.
+
+    If they cannot be read, everything in the known shards is sent, and the executor's gate decides.
+    """
     try:
-        return suspended.read(world.table)
+        suspensions, kept = suspended.read(world.table)
+        shards = world.shards.learn(kept)
     except Unavailable:
-        world.journal.warning("cannot read which tenants and collections are disabled")
+        world.journal.warning("cannot read the number of shards, and which tenants and collections are disabled")
+        return None, max(world.shards.known, world.shards.wanted)
+    if shards > world.shards.wanted:
+        refusal = f"Shards cannot be lowered to {world.shards.wanted}: the stack keeps its {shards} shards"
+        world.journal.warning(refusal)
+    return suspensions, shards
+
+
+def _pages(this: _Tick, shard: int) -> Iterator[list[WaitingRow]]:
+    """Yields fresh rows, then overdue ones, and finally rows of disabled tenants and collections."""
+    aside: list[WaitingRow] = []
+    for page in next_run_index.fresh_first(this.world.table, shard, this.began_at - FRESH, this.horizon):
+        yield _without_held(page, this.suspensions, aside)
+    if aside:
+        yield aside
+
+
+def _next_page(this: _Tick, rows: _ShardRows, total: Tally) -> list[WaitingRow] | None:
+    """Returns the shard's next page; None after the last. If the table does not answer, the next tick does the rest."""
+    try:
+        return next(rows.pages, None)
+    except Unavailable:
+        _cut_short(this, rows.shard, total)
         return None
 
 
-def _sweep_shard(world: World, shard: int, suspensions: Suspensions | None, deadline: float) -> Tally:
-    """Sweeps one shard: fresh rows, then overdue ones, and finally rows of disabled tenants and collections.
+def _cut_short(this: _Tick, shard: int | None, total: Tally) -> None:
+    total.cut_short = total.unseen = True
+    this.world.journal.warning("shard cut short", shard=shard)
 
-    If the table does not answer, the next tick does the rest.
-    """
-    now = world.clock.now()
-    horizon = now + timedelta(seconds=world.settings.look_ahead_s)
-    tally = Tally()
-    try:
-        aside: list[WaitingRow] = []
-        rows = next_run_index.fresh_first(world.table, shard, now - FRESH, horizon)
-        pages = (_without_held(page, suspensions, aside) for page in rows)
-        for page in itertools.chain(pages, [aside]):
-            for begin in range(0, len(page), GROUP):
-                if world.clock.monotonic() > deadline:
-                    tally.cut_short = True
-                    tally.oldest_due_s = max(tally.oldest_due_s, _age_s(next_run_index.oldest(world.table, shard), now))
-                    return tally
-                tally.add(_sweep_group(world, page[begin : begin + GROUP], suspensions, horizon, deadline))
-    except Unavailable:
-        tally.cut_short = tally.unseen = True
-        world.journal.warning("shard cut short", shard=shard)
-    return tally
+
+def _leave(this: _Tick, shards: Sequence[int], total: Tally) -> None:
+    """Leaves these shards to the next tick, and notes their oldest rows."""
+    total.cut_short = total.cut_short or bool(shards)
+    for shard in shards:
+        try:
+            oldest = next_run_index.oldest(this.world.table, shard)
+        except Unavailable:
+            _cut_short(this, shard, total)
+        else:
+            total.oldest_due_s = max(total.oldest_due_s, _age_s(oldest, this.began_at))
 
 
 def _age_s(due_at: datetime | None, now: datetime) -> int:
@@ -182,29 +236,41 @@ def _is_held(row: WaitingRow, suspensions: Suspensions) -> bool:
         return False  # _step decides about a row that cannot be read
 
 
-def _sweep_group(
-    world: World, rows: Sequence[WaitingRow], suspensions: Suspensions | None, horizon: datetime, deadline: float
-) -> Tally:
-    now = world.clock.now()
+def _guarded(this: _Tick, rows: Sequence[WaitingRow]) -> Tally:
+    """Sweeps a group. If the table does not answer, the next tick does it, and all other groups go on."""
+    try:
+        return _sweep_group(this, rows)
+    except Unavailable:
+        tally = Tally()
+        _cut_short(this, rows[0].shard, tally)
+        return tally
+
+
+def _sweep_group(this: _Tick, rows: Sequence[WaitingRow]) -> Tally:
+    """Sends and advances a group, unless the tick is over."""
+    world, now = this.world, this.world.clock.now()
+    oldest_due_s = max(_age_s(row.next_run_at, now) for row in rows)
+    if this.is_over:
+        return Tally(oldest_due_s=oldest_due_s, cut_short=True)
     _know_calendars(world, rows)
     steps: list[Step] = []
     caught_up = 0
     for row in rows:
-        step = _step(world, row, suspensions, now, horizon)
+        step = _step(world, row, this.suspensions, now, this.horizon)
         if isinstance(step, Step):
             steps.append(step)
         else:
             caught_up += step
     unsent = set(world.queue.send([delivery for step in steps for delivery in step.deliveries]))
     whole = [step.advance for step in steps if unsent.isdisjoint(step.deliveries)]
-    moved = _advance(world, whole, deadline)
+    moved = _advance(this, whole)
     return Tally(
         rows=len(rows),
         sent=sum(len(step.deliveries) for step in steps) - len(unsent) + caught_up,
         advanced=len(moved.done),
         left=len(moved.left),
         resent=len(steps) - len(whole) + len(moved.again),
-        oldest_due_s=max(_age_s(row.next_run_at, now) for row in rows),
+        oldest_due_s=oldest_due_s,
     )
 
 
@@ -220,19 +286,25 @@ def _know_calendars(world: World, rows: Sequence[WaitingRow]) -> None:
         calendars.know(world.table, named)
 
 
-def _advance(world: World, steps: Sequence[Advance], deadline: float) -> Advanced:
-    """Advances a group; retries what was throttled or in conflict, with jitter, while the tick lasts."""
+def _advance(this: _Tick, steps: Sequence[Advance]) -> Advanced:
+    """Advances a group; retries what was throttled or in conflict, with jitter, while the tick lasts.
+
+    A row that is in another shard than new rows would be, because there were fewer then, moves to its new one.
+    """
+    world = this.world
     done: tuple[Advance, ...] = ()
     left: tuple[Advance, ...] = ()
     open_steps = tuple(steps)
     for tries in range(ADVANCE_TRIES):
-        if not open_steps or world.clock.monotonic() > deadline:
+        if not open_steps or this.is_over:
             break
         if tries:
             world.clock.sleep(world.chance.uniform(0.01, 0.05 * 2**tries))
         again: tuple[Advance, ...] = ()
         for begin in range(0, len(open_steps), next_run_index.BATCH_MOST):
-            moved = next_run_index.advance(world.table, open_steps[begin : begin + next_run_index.BATCH_MOST])
+            moved = next_run_index.advance(
+                world.table, open_steps[begin : begin + next_run_index.BATCH_MOST], world.shards
+            )
             done, left, again = done + moved.done, left + moved.left, again + moved.again
         open_steps = again
     return Advanced(done, left, open_steps)
@@ -401,7 +473,7 @@ def take_out(world: World, row: WaitingRow, why: ValueError) -> None:
         expires_at=retention.expiry(now),
         generation=row.generation,
     )
-    ledger.finish_without_attempt(world.table, run, shards=world.settings.shards, lane=Lane.FAST, counts={"failed": 1})
+    ledger.finish_without_attempt(world.table, run, shards=world.shards, lane=Lane.FAST, counts={"failed": 1})
     world.queue.send_one(Delivery(ledger.pointer_to(run), now + OUT_WITHIN, Lane.FAST))
     as_read: Condition = ScheduleItem.next_run_at == epoch_s(row.next_run_at)
     actions = [

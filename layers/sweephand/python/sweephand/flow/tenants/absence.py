@@ -61,7 +61,7 @@ def watch(world: World, watched: Watched, since: datetime) -> None:
     if watched.watched_since is not None:
         return
     now = world.clock.now()
-    if isinstance(watches.begin(world.table, watched, since, now, world.settings.shards), Written):
+    if isinstance(watches.begin(world.table, watched, since, now, world.shards), Written):
         _send_check(world, watched, now + CHECKED_AFTER)
 
 

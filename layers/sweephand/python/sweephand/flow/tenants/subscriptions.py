@@ -111,7 +111,7 @@ def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation:
         [
             *tenants.purge_ops(world.table, tenant, operation.id),
             *suspended.begin_ops(world.table, tenant.name, None, now),
-            operations.begin_op(world.table, operation, world.settings.shards),
+            operations.begin_op(world.table, operation, world.shards),
         ]
     )
     if isinstance(done, Cancelled) and operations.read(world.table, None, operation.id) is None:

@@ -241,7 +241,7 @@ def off_times_switched(times: str | None, now: datetime, *, on: bool) -> str | N
 
 def suspension_ops(world: World, tenant: str, collection: str | None, now: datetime, *, on: bool) -> list[Op]:
     if on:
-        return suspended.end_ops(world.table, tenant, collection, now, world.settings.shards)
+        return suspended.end_ops(world.table, tenant, collection, now, world.shards)
     return suspended.begin_ops(world.table, tenant, collection, now)
 
 

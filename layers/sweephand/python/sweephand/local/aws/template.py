@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from sweephand.ids import SHARDS
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -69,7 +67,7 @@ def resources(template: Mapping[str, Any], kind: str) -> Iterator[tuple[str, dic
 
 
 def data_shape(template: Mapping[str, Any]) -> str:
-    """Returns a hash of what stored rows depend on: the tables' keys and the number of shards.
+    """Returns a hash of what stored rows depend on: the tables' keys.
 
     A change of these would make the emulator replace the table and lose its rows. Other changes are updates.
     """
@@ -77,7 +75,7 @@ def data_shape(template: Mapping[str, Any]) -> str:
         logical_id: properties.get("KeySchema")
         for logical_id, properties in resources(template, "AWS::DynamoDB::Table")
     }
-    return hashlib.sha256(json.dumps([keys, SHARDS], sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(keys, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def zip_folder(folder: Path, prefix: str = "") -> bytes:

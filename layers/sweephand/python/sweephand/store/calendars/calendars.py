@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import SupportsInt
 
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.instants import epoch_s
@@ -163,7 +164,7 @@ def create_ops(table: Table, calendar: Calendar, actor: str | None) -> list[Op]:
     ]
 
 
-def change_ops(table: Table, before: Calendar, after: Calendar, actor: str | None, shards: int) -> list[Op]:
+def change_ops(table: Table, before: Calendar, after: Calendar, actor: str | None, shards: SupportsInt) -> list[Op]:
     """Returns the operations that write the next version [the version as read].
 
     If the content is new, they also write a row that replans the calendar's users.

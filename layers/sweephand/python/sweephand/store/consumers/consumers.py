@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, SupportsInt
 
 from pynamodb.attributes import Attribute
 
@@ -168,7 +168,7 @@ def still_held(table: Table, name: str, found: Sequence[tuple[str, str]]) -> lis
 STILL_HELD: Condition = RunItem.state == State.HELD.value
 
 
-def send_on(table: Table, consumer: Consumer, run: Run, *, shards: int, lane: Lane) -> Written | Cancelled:
+def send_on(table: Table, consumer: Consumer, run: Run, *, shards: SupportsInt, lane: Lane) -> Written | Cancelled:
     """Queues a held run with its wake, and notes it as the last one sent on. run: its new state."""
     assert run.wake_at is not None
     actions = [
@@ -234,7 +234,7 @@ def drop(
     ended: Sequence[Run],
     there: Dropped | None,
     *,
-    shards: int,
+    shards: SupportsInt,
     lane: Lane,
 ) -> Written | Cancelled:
     """Ends runs of one schedule that are held, and counts them. ended: their new states, each with its wake.
@@ -287,7 +287,7 @@ def stand_for(table: Table, name: str, run: Run, there: Dropped) -> Written | Ca
 # The wake
 
 
-def watch(table: Table, tenant: str, name: str, wake_at: datetime, shards: int) -> None:
+def watch(table: Table, tenant: str, name: str, wake_at: datetime, shards: SupportsInt) -> None:
     """Puts the consumer's wake into the next-run index, then notes that it is there."""
     wake = WakeItem(
         pk=keys.consumer_rows(tenant, name),

@@ -239,6 +239,12 @@ class CatchUpItem(WakeItem):
     """A catch-up of missed occurrences, sent at a limited rate. The packed `sweep` contains everything."""
 
 
+class ShardsItem(Item):
+    """The greatest number of shards of the next-run index that any function has used."""
+
+    shards = Integer(default=0)
+
+
 class SuspensionItem(Item):
     """A disabled tenant or collection, in the stack's list. until: when it was enabled; set until the release ends."""
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, SupportsInt
 
 from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, Signature, example_of, signature_of
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_ms_if_any, s_if_any
@@ -87,7 +87,7 @@ def read_group(table: Table, tenant: str, group_id: str, *, consistent: bool = T
     return if_any(group_of, item)
 
 
-def begin_group(table: Table, group: Group, look_at: datetime, shards: int) -> Written | Refused:
+def begin_group(table: Table, group: Group, look_at: datetime, shards: SupportsInt) -> Written | Refused:
     """Creates a group with its first failure, if absent. look_at: when the group wakes."""
     signature = group.signature
     item = _GROUPS.item(

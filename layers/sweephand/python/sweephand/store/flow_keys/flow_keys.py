@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, SupportsInt
 
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey, Holds, Place, Rate, Terms, Turnstile
 from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms
@@ -236,7 +236,7 @@ def stile_in(refused: Refused) -> Turnstile | None:
     return if_any(_STILES.read, refused.read(TurnstileItem))
 
 
-def move(table: Table, before: Turnstile, after: Turnstile, turn: str, *, shards: int) -> Written | Refused:
+def move(table: Table, before: Turnstile, after: Turnstile, turn: str, *, shards: SupportsInt) -> Written | Refused:
     """Moves the turnstile if nobody has moved it since it was read."""
     key = _turnstile_key(after.tenant, after.name)
     moved = _STILES.item(key, replace(after, turn=turn))
@@ -244,7 +244,7 @@ def move(table: Table, before: Turnstile, after: Turnstile, turn: str, *, shards
     return table.update(*key, actions, TurnstileItem.turn == before.turn)
 
 
-def _wake_actions(before: Turnstile, after: Turnstile, shards: int) -> list[Action]:
+def _wake_actions(before: Turnstile, after: Turnstile, shards: SupportsInt) -> list[Action]:
     """Returns a change of the wake, if any: the sweep also moves the row, and each write costs one to the index."""
     if before.wake_at == after.wake_at:
         return []

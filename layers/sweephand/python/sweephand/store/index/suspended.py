@@ -1,9 +1,10 @@
-"""The stack's list of disabled tenants and collections, a small partition that each tick reads once; and releases."""
+"""The stack's list of disabled tenants and collections, in the small partition that each tick reads; and releases."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime
+from typing import SupportsInt
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
@@ -13,30 +14,34 @@ from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
 from sweephand.store.dynamo.expressions import Condition, assign, every
-from sweephand.store.dynamo.table import ReleaseItem, SuspensionItem
+from sweephand.store.dynamo.table import ReleaseItem, ShardsItem, SuspensionItem
 
 
-def read(table: Table) -> Suspensions:
-    """Reads the list. Raises Unavailable; then everything is sent, and the executor's gate decides."""
+def read(table: Table) -> tuple[Suspensions, int]:
+    """Reads the list and, from the same partition, the number of shards (0: not kept yet). Raises Unavailable."""
     found: dict[Key, Suspension] = {}
-    for row in table.query_all(keys.STACK_SUSPENDED, consistent=True):
+    shards = 0
+    for row in table.query_all(keys.STACK_SWEEP, consistent=True):
+        if row["sk"]["S"] == keys.SHARDS:
+            shards = ShardsItem.from_raw_data(row).shards
+            continue
         item = SuspensionItem.from_raw_data(row)
         tenant, *collection = keys.parts(item.sk)
         until = None if item.until is None else from_s(item.until)
         found[tenant, collection[0] if collection else None] = Suspension(until)
-    return Suspensions(found)
+    return Suspensions(found), shards
 
 
 def begin_ops(table: Table, tenant: str, collection: str | None, now: datetime) -> list[Op]:
     """Returns the operations that disable a tenant or a collection and end a release that is still in progress."""
-    item = SuspensionItem(pk=keys.STACK_SUSPENDED, sk=keys.suspended(tenant, collection), changed_at=epoch_s(now))
+    item = SuspensionItem(pk=keys.STACK_SWEEP, sk=keys.suspended(tenant, collection), changed_at=epoch_s(now))
     return [
         table.put_op("suspension", item),
         table.delete_op("release", keys.releasing(tenant, collection), keys.release(collection)),
     ]
 
 
-def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, shards: int) -> list[Op]:
+def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, shards: SupportsInt) -> list[Op]:
     """Returns the operations that enable a tenant or a collection.
 
     The list notes until when it was disabled, and a row in the next-run index releases the held schedules.
@@ -50,7 +55,7 @@ def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, sh
         until=epoch_s(now),
     )
     suspension = SuspensionItem(
-        pk=keys.STACK_SUSPENDED, sk=keys.suspended(tenant, collection), changed_at=epoch_s(now), until=epoch_s(now)
+        pk=keys.STACK_SWEEP, sk=keys.suspended(tenant, collection), changed_at=epoch_s(now), until=epoch_s(now)
     )
     return [table.put_op("suspension", suspension), table.put_op("release", item)]
 
@@ -58,7 +63,7 @@ def end_ops(table: Table, tenant: str, collection: str | None, now: datetime, sh
 def forget_ops(table: Table, tenant: str, collection: str | None) -> list[Op]:
     """Returns the operations that delete the rows of a deleted collection or tenant, whatever its state was."""
     return [
-        table.delete_op("suspension", keys.STACK_SUSPENDED, keys.suspended(tenant, collection)),
+        table.delete_op("suspension", keys.STACK_SWEEP, keys.suspended(tenant, collection)),
         table.delete_op("release", keys.releasing(tenant, collection), keys.release(collection)),
     ]
 
@@ -94,7 +99,7 @@ def finish(table: Table, tenant: str, collection: str | None, item: ReleaseItem)
     table.transact(
         [
             table.delete_op("release", item.pk, item.sk, _as_read(item)),
-            table.delete_op("suspension", keys.STACK_SUSPENDED, keys.suspended(tenant, collection), same),
+            table.delete_op("suspension", keys.STACK_SWEEP, keys.suspended(tenant, collection), same),
         ]
     )
 

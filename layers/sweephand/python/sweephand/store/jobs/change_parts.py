@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job, Payload
@@ -57,7 +57,7 @@ class Part:
     resumed_at: datetime | None = None
 
 
-def wake_op(table: Table, job: Job, sk: str, waits: Waits, at: datetime, shards: int) -> Op:
+def wake_op(table: Table, job: Job, sk: str, waits: Waits, at: datetime, shards: SupportsInt) -> Op:
     """Returns the part that writes a job's row in the next-run index."""
     item = WakeItem(
         pk=keys.job(job.tenant, job.id),

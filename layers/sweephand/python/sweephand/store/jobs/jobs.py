@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, SupportsInt
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
@@ -145,7 +145,7 @@ def job_item(job: Job) -> JobItem:
     return _JOBS.item((keys.job(job.tenant, job.id), keys.JOB), job, schedule_count=count, own_runs=job.own_runs)
 
 
-def schedule_item(schedule: Schedule, shards: int) -> ScheduleItem:
+def schedule_item(schedule: Schedule, shards: SupportsInt) -> ScheduleItem:
     return _SCHEDULES.item(
         (keys.job(schedule.tenant, schedule.job_id), keys.schedule(schedule.id)),
         schedule,
@@ -299,7 +299,7 @@ def secret_op(table: Table, tenant: str, job_id: str, version: int, sealed: Mapp
     return table.put_op("secret", item)
 
 
-def schedule_update_actions(schedule: Schedule, shards: int) -> list[Action]:
+def schedule_update_actions(schedule: Schedule, shards: SupportsInt) -> list[Action]:
     """Sets every attribute that a change may touch.
 
     The schedule stays in the catalogue or returns to it. The audit removes one that is off once everything is settled.

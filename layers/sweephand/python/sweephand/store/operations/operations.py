@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import SupportsInt
 
 from sweephand.domain.instants import epoch_s, up_to_second
 from sweephand.domain.message import Pointer, Subject
@@ -87,7 +88,7 @@ def operation_of(item: OperationItem) -> Operation:
     return _OPERATIONS.read(item, leaves=leaves)
 
 
-def _item_of(operation: Operation, now: datetime, shards: int) -> OperationItem:
+def _item_of(operation: Operation, now: datetime, shards: SupportsInt) -> OperationItem:
     """Returns the row, with a wake only if the operation runs or has rows or files to remove."""
     key = keys.operations(operation.tenant), keys.operation(operation.id)
     item = _OPERATIONS.item(key, operation)
@@ -98,7 +99,7 @@ def _item_of(operation: Operation, now: datetime, shards: int) -> OperationItem:
     return item
 
 
-def begin_op(table: Table, operation: Operation, shards: int) -> Op:
+def begin_op(table: Table, operation: Operation, shards: SupportsInt) -> Op:
     """Returns the part that creates an operation, if absent. Its wake carries it out even if its message is lost."""
     item = _item_of(operation, operation.started_at, shards)
     return table.put_op("operation", item, OperationItem.pk.does_not_exist())
@@ -108,14 +109,14 @@ def read(table: Table, tenant: str | None, operation_id: str) -> Operation | Non
     return if_any(operation_of, table.get(OperationItem, keys.operations(tenant), keys.operation(operation_id)))
 
 
-def move_on(table: Table, before: Operation, after: Operation, now: datetime, shards: int) -> Written | Refused:
+def move_on(table: Table, before: Operation, after: Operation, now: datetime, shards: SupportsInt) -> Written | Refused:
     """Writes the result of a page, if the operation runs and is at the step at which the page began."""
     item = _item_of(after, now, shards)
     as_read = every(_as_it_is(before), OperationItem.generation == before.step)
     return _write(table, item, f"cursor generation done failed total due_at result by {_STANDING}", as_read)
 
 
-def turn(table: Table, before: Operation, after: Operation, now: datetime, shards: int) -> Written | Refused:
+def turn(table: Table, before: Operation, after: Operation, now: datetime, shards: SupportsInt) -> Written | Refused:
     """Writes another state, if the state is still that of `before`. The step and the cursor stay."""
     return _write(table, _item_of(after, now, shards), _STANDING, _as_it_is(before))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import SupportsInt
 
 from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
@@ -120,7 +121,7 @@ class Lease:
         return cls(run.lease_owner, run.started_at, run.lease_until, *stamps, run.flow_key, run.claims)
 
 
-def claim_first(table: Table, run: Run, *, shards: int, lane: Lane) -> Written | Refused:
+def claim_first(table: Table, run: Run, *, shards: SupportsInt, lane: Lane) -> Written | Refused:
     """Claims the first attempt of an occurrence without a row; writing the row is the claim."""
     return table.put(item_of(run, shards=shards, lane=lane), ABSENT)
 
@@ -229,7 +230,7 @@ def finish_from_outside(
     table: Table,
     run: Run,
     *,
-    shards: int,
+    shards: SupportsInt,
     lane: Lane,
     counts: dict[str, int],
     reported: Run | None,
@@ -245,7 +246,7 @@ def finish_from_outside(
 
 
 def end_from_outside_op(
-    table: Table, name: str, run: Run, *, shards: int, lane: Lane, condition: Condition = NOT_TERMINAL
+    table: Table, name: str, run: Run, *, shards: SupportsInt, lane: Lane, condition: Condition = NOT_TERMINAL
 ) -> Op:
     assert run.wake_at is not None
     actions = [
@@ -260,7 +261,7 @@ def end_from_outside_op(
     return table.update_op(name, *key_of(run), actions, condition)
 
 
-def end_wait(table: Table, run: Run, at: datetime, *, shards: int, lane: Lane) -> Written | Refused:
+def end_wait(table: Table, run: Run, at: datetime, *, shards: SupportsInt, lane: Lane) -> Written | Refused:
     """Brings the deadline of a run that waits for its result forward to `at`, if it still waits as it was read."""
     actions = [assign(RunItem.deadline_at, epoch_ms(at)), *wake_actions(run, at, shards=shards, lane=lane)]
     return table.update(*key_of(run), actions, state_as_read(run))
@@ -283,7 +284,7 @@ def not_rerun_op(table: Table, run: Run, by: str) -> Op:
 
 
 def finish_without_attempt(
-    table: Table, run: Run, *, shards: int, lane: Lane, counts: dict[str, int] | None
+    table: Table, run: Run, *, shards: SupportsInt, lane: Lane, counts: dict[str, int] | None
 ) -> Written | Refused:
     """Writes a run that ends before it began (skipped, expired, missed) and its counts in one transaction.
 
@@ -297,7 +298,7 @@ def wait(
     table: Table,
     run: Run,
     *,
-    shards: int,
+    shards: SupportsInt,
     lane: Lane,
     condition: Condition,
     counts: dict[str, int],

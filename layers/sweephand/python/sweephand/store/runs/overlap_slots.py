@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from datetime import datetime
+from typing import SupportsInt
 
 from pynamodb.attributes import Attribute
 
@@ -93,7 +94,7 @@ class Move:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Cancelled:
+def claim(table: Table, move: Move, *, shards: SupportsInt, lane: Lane) -> Written | Cancelled:
     """Takes the slot, claims the first attempt and ends the runs that lose their turn, in one transaction."""
     if move.there is None:
         run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
@@ -110,7 +111,7 @@ def claim(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Can
     return table.transact(ops)
 
 
-def queue(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Cancelled:
+def queue(table: Table, move: Move, *, shards: SupportsInt, lane: Lane) -> Written | Cancelled:
     """Takes the place after the active run and writes the row of the waiting run, in one transaction.
 
     A run that was written before its message already has its wake.
@@ -124,7 +125,7 @@ def queue(table: Table, move: Move, *, shards: int, lane: Lane) -> Written | Can
 
 
 def pass_on(
-    table: Table, before: Slot, after: Slot, queued: Run, wake_at: datetime, *, shards: int, lane: Lane
+    table: Table, before: Slot, after: Slot, queued: Run, wake_at: datetime, *, shards: SupportsInt, lane: Lane
 ) -> Written | Cancelled:
     """Gives the turn to the waiting run, if it is still QUEUED, and wakes it at `wake_at`."""
     actions = run_rows.wake_actions(queued, wake_at, shards=shards, lane=lane)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import SupportsInt
 
 from pynamodb.expressions.update import Action
 
@@ -56,7 +57,7 @@ _RUNS = Codec(
 run_of, changes_of = _RUNS.read, _RUNS.changes
 
 
-def item_of(run: Run, *, shards: int, lane: Lane) -> RunItem:
+def item_of(run: Run, *, shards: SupportsInt, lane: Lane) -> RunItem:
     """Returns a new row. A wake puts it into the next-run index; a state in NEEDS_ATTENTION into `attention`."""
     item = _RUNS.item(key_of(run), run)
     if run.wake_at is not None:
@@ -72,7 +73,7 @@ def wake_text(run: Run, lane: Lane) -> str:
     return str(SweepText(Waits.RUN, lane, packed=str(WaitingRun.of(run))))
 
 
-def wake_actions(run: Run, wake_at: datetime, *, shards: int, lane: Lane) -> list[Action]:
+def wake_actions(run: Run, wake_at: datetime, *, shards: SupportsInt, lane: Lane) -> list[Action]:
     """Returns the change that wakes this run at `wake_at`."""
     return [
         assign(RunItem.shard, shard_of(run.uuid, shards)),

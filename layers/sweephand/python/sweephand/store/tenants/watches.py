@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, SupportsInt
 
 from sweephand.domain.application import CHECKED_AGAIN, Application
 from sweephand.domain.consumer import Consumer
@@ -79,7 +79,7 @@ def same_watch(watched: Watched) -> Condition:
     return same
 
 
-def begin(table: Table, watched: Watched, since: datetime, now: datetime, shards: int) -> Written | Refused:
+def begin(table: Table, watched: Watched, since: datetime, now: datetime, shards: SupportsInt) -> Written | Refused:
     """Begins to watch what is not watched."""
     pk, sk = key_of(watched)
     actions = [

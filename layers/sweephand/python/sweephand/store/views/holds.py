@@ -46,8 +46,8 @@ def of_jobs(table: Table, tenant: str, jobs: Iterable[Job]) -> dict[str, Held]:
 def _read(table: Table, tenant: str, collections: Iterable[str], flow_keys: Iterable[str]) -> Rows:
     wanted: list[tuple[str, str]] = [(keys.tenant(tenant), keys.flow_key(name)) for name in flow_keys]
     for name in collections:
-        wanted += [(keys.tenant(tenant), keys.collection(name)), (keys.STACK_SUSPENDED, keys.suspended(tenant, name))]
-    wanted.append((keys.STACK_SUSPENDED, keys.suspended(tenant, None)))
+        wanted += [(keys.tenant(tenant), keys.collection(name)), (keys.STACK_SWEEP, keys.suspended(tenant, name))]
+    wanted.append((keys.STACK_SWEEP, keys.suspended(tenant, None)))
     return table.batch_get(wanted)
 
 
@@ -66,7 +66,7 @@ def _of(rows: Rows, tenant: str, collection: str, flow_key: str | None) -> Held 
 
 
 def _disabled_at(rows: Rows, tenant: str, collection: str | None) -> datetime | None:
-    row = rows.get((keys.STACK_SUSPENDED, keys.suspended(tenant, collection)))
+    row = rows.get((keys.STACK_SWEEP, keys.suspended(tenant, collection)))
     item = None if row is None else SuspensionItem.from_raw_data(row)
     return None if item is None or item.until is not None else from_s(item.changed_at)
 

@@ -163,5 +163,5 @@ def oldest_due_of(table: Table, tenant: str, shards: int, now: datetime) -> date
 
 def oldest_due(table: Table, shards: int) -> datetime | None:
     """Returns the earliest instant in the next-run index."""
-    found = (next_run_index.oldest(table, shard) for shard in range(shards))
+    found = threads.at_once(lambda shard: next_run_index.oldest(table, shard), range(shards))
     return min((at for at in found if at is not None), default=None)

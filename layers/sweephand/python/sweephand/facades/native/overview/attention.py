@@ -70,7 +70,7 @@ def list_attention(ctx: Context) -> Answer:
 
 
 def _attention(ctx: Context) -> dict[str, Any]:
-    oldest = tenants.oldest_due_of(ctx.world.table, ctx.tenant, ctx.world.settings.shards, ctx.now)
+    oldest = tenants.oldest_due_of(ctx.world.table, ctx.tenant, ctx.world.shards.read(), ctx.now)
     found = [each for source in SOURCES for each in source(ctx)]
     return {
         "now": text_ms(ctx.now),

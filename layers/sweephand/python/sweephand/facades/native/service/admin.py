@@ -46,14 +46,14 @@ def health(ctx: Context) -> Answer:
     caller = ctx.door().identify(ctx.request.headers["authorization"], ctx.now)
     caller.require("jobs:read")
     if caller.provider:
-        table = ctx.world.table
-        oldest = views.oldest_due(table, ctx.world.settings.shards)
+        table, shards = ctx.world.table, ctx.world.shards.read()
+        oldest = views.oldest_due(table, shards)
         body["oldestDueAt"] = text(oldest) if oldest else None
         body["behindSeconds"] = max(0, int((ctx.now - oldest).total_seconds())) if oldest else 0
         body["backlog"] = {lane.value: _backlog(held) for lane, held in ctx.world.queue.backlog().items()}
         body["away"] = [_away(each) for each in views.away(table, MOST_AWAY)]
         body["lastAudit"] = _last_audit(views.last_audit(table))
-        since, body["unaudited"] = views.audited(table, ctx.world.settings.shards, ctx.now)
+        since, body["unaudited"] = views.audited(table, shards, ctx.now)
         body["auditedSince"] = text(since) if since else None
     return Answer(200, body)
 
