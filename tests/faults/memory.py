@@ -300,12 +300,12 @@ class Kms:
             case "CreateKey":
                 return {"KeyMetadata": {"KeyId": "key-1"}}
             case "Encrypt":
-                return {"CiphertextBlob": json.dumps([_context(request), request["Plaintext"].decode()]).encode()}
+                return {"CiphertextBlob": json.dumps([_context(request), request["Plaintext"].hex()]).encode()}
             case "Decrypt":
-                context, text = json.loads(request["CiphertextBlob"])
+                context, plain = json.loads(request["CiphertextBlob"])
                 if context != _context(request):
                     raise _error("InvalidCiphertextException", "Decrypt")
-                return {"Plaintext": text.encode()}
+                return {"Plaintext": bytes.fromhex(plain)}
         raise NotImplementedError(operation)
 
 

@@ -32,6 +32,7 @@ from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.tenants.callback_keys import CallbackKeys
+from sweephand.flow.tenants.secret_box import SecretBox
 from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
 from sweephand.messaging.event_bus import EventBus
@@ -39,7 +40,7 @@ from sweephand.messaging.run_queue import RunQueue
 from sweephand.schedules.calendars import calendars
 from sweephand.security import guard
 from sweephand.security.identity import Identity
-from sweephand.security.secrets import SecretBox
+from sweephand.security.key_service import KeyService
 from sweephand.settings import Settings
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
@@ -458,7 +459,7 @@ def stage(
         bus = VirtualBus(tap, settings.event_bus_name)
         bucket = VirtualBucket(tap)
         endpoint = Endpoint(clock, tap)
-        secrets = SecretBox(kms, key_id, clock.monotonic)
+        key = KeyService(kms, key_id)
         pointers = PointerKeys(table, clock, chance)
         world = World(
             settings=settings,
@@ -476,11 +477,11 @@ def stage(
                 archive_url=settings.archive_queue_url,
                 applications=settings.application_queues,
             ),
-            secrets=secrets,
+            secrets=SecretBox(table, key, clock, chance),
             files=Files(bucket, buckets.NAME),
             outbound=guard.Outbound(guard.GuardSettings(), identity=Identity(OwnKey, KEY_ID, BASE_URL)),
             perform=endpoint.perform,
-            callback_keys=CallbackKeys(table, secrets, clock, chance),
+            callback_keys=CallbackKeys(table, key, clock, chance),
             pointer_keys=pointers,
             shards=Shards(table, shards),
             journal=journal,

@@ -237,12 +237,10 @@ def test_every_function_loads_the_dependencies_and_the_code_as_layers(raw, stack
 
 
 @pytest.mark.parametrize("function", FOLDERS)
-@pytest.mark.parametrize("issuers", ["", "https://issuer.example"])
-def test_cryptography_is_loaded_only_for_certificates_and_foreign_issuers(deployed, function, issuers):
-    stack = deployed(OidcIssuers=issuers, OidcAudiences="api")
+def test_cryptography_is_attached_to_functions_that_seal_or_open_secrets(stack, function):
+    sealing = {"ApiFunction", "AzureApiFunction", "SapApiFunction"}
 
-    needed = {"ApiFunction", "AzureApiFunction", *({"SapApiFunction"} if issuers else ())}
-    more = ["CryptographyX86Layer"] if function in needed else []
+    more = ["CryptographyX86Layer"] if function in {*sealing, "ExecutorFunction", "ExecutorSlowFunction"} else []
     assert _layers(stack, function) == ["DependenciesLayer", "CodeLayer", *more]
 
 

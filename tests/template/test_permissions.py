@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.tenants.callback_keys import CONTEXT
-from sweephand.ids import is_uuid
+from sweephand.flow.tenants.callback_keys import OWNER
+from sweephand.security.key_service import CALLBACKS, SECRETS, context
 from tests.template.cloudformation import of_type
 
 READS = {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
@@ -212,13 +212,17 @@ def test_nobody_may_scan_the_table_or_change_the_table_itself(stack, role):
     )
 
 
+TENANT_KEYS = {
+    "StringEquals": {"kms:EncryptionContext:purpose": "secrets"},
+    "ForAllValues:StringEquals": {"kms:EncryptionContextKeys": ["tenant", "purpose"]},
+}
 CALLBACK_KEY_ALONE = {
-    "StringEquals": {"kms:EncryptionContext:job": "stack", "kms:EncryptionContext:field": "callbackKey"}
+    "StringEquals": {"kms:EncryptionContext:tenant": "provider", "kms:EncryptionContext:purpose": "callbacks"}
 }
 
 
 def test_functions_that_seal_job_secrets_cannot_open_them_and_vice_versa(stack):
-    rights = {role: _on_the_key(stack, role, lambda condition: condition != CALLBACK_KEY_ALONE) for role in GRANTED}
+    rights = {role: _on_the_key(stack, role, lambda condition: condition == TENANT_KEYS) for role in GRANTED}
 
     assert rights == {
         "ApiRole": {"kms:Encrypt"},
@@ -233,23 +237,11 @@ def test_functions_that_seal_job_secrets_cannot_open_them_and_vice_versa(stack):
     }
 
 
-def test_job_secrets_are_sealed_and_opened_only_in_their_own_context(stack):
-    """A right to the key is no right to what anybody else may have sealed by it."""
-    own = {
-        "ForAllValues:StringEquals": {"kms:EncryptionContextKeys": ["tenant", "job", "field"]},
-        "Null": {"kms:EncryptionContextKeys": "false"},
+def test_a_right_to_the_key_holds_for_one_purpose(stack):
+    others = {
+        role: _on_the_key(stack, role, lambda each: each not in (TENANT_KEYS, CALLBACK_KEY_ALONE)) for role in GRANTED
     }
 
-    bound = {role: _on_the_key(stack, role, lambda condition: condition == own) for role in GRANTED}
-    others = {role: _on_the_key(stack, role, lambda each: each not in (own, CALLBACK_KEY_ALONE)) for role in GRANTED}
-
-    assert {role: rights for role, rights in bound.items() if rights} == {
-        "ApiRole": {"kms:Encrypt"},
-        "SapApiRole": {"kms:Encrypt"},
-        "AzureApiRole": {"kms:Encrypt"},
-        "ExecutorRole": {"kms:Decrypt"},
-        "ExecutorSlowRole": {"kms:Decrypt"},
-    }
     assert not any(others.values())
 
 
@@ -263,12 +255,14 @@ def test_the_callback_key_is_created_by_the_executors_and_also_opened_by_the_api
     }
 
 
-def test_the_rights_require_the_context_in_which_the_callback_key_is_sealed():
-    context = dict(zip(("tenant", "job", "field"), CONTEXT, strict=True))
-    wanted = {name.rpartition(":")[2]: value for name, value in CALLBACK_KEY_ALONE["StringEquals"].items()}
+@pytest.mark.parametrize(
+    ("condition", "used"), [(TENANT_KEYS, context("acme", SECRETS)), (CALLBACK_KEY_ALONE, context(OWNER, CALLBACKS))]
+)
+def test_a_right_holds_in_the_context_that_the_code_uses(condition, used):
+    wanted = {name.rpartition(":")[2]: value for name, value in condition["StringEquals"].items()}
 
-    assert wanted.items() <= context.items()
-    assert not is_uuid(context["job"])
+    assert wanted.items() <= used.items()
+    assert used.keys() <= set(TENANT_KEYS["ForAllValues:StringEquals"]["kms:EncryptionContextKeys"])
 
 
 def test_the_functions_that_call_targets_cannot_read_the_stacks_secret(stack):

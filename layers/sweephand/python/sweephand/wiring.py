@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand import actions
-    from sweephand.flow.tenants import callback_keys
+    from sweephand.flow.tenants import callback_keys, secret_box
     from sweephand.messaging import event_bus
-    from sweephand.security import caller, guard, identity, jwks, oidc, secrets, target_roles, tasks, tokens
+    from sweephand.security import caller, guard, identity, jwks, key_service, oidc, target_roles, tasks, tokens
     from sweephand.store.index import shards
     from sweephand.store.operations import files
     from sweephand.store.tenants import collection_cache, credentials, pointer_keys, tenants
@@ -55,7 +55,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
     clients = Clients(table, settings)
     sqs = later(lambda: clients.sqs)
     pointers = later(lambda: pointer_keys.PointerKeys(table, clock, chance))
-    box = later(lambda: secrets.SecretBox(clients.kms, settings.key_id, clock.monotonic))
+    key = later(lambda: key_service.KeyService(clients.kms, settings.key_id))
     return World(
         settings=settings,
         clock=clock,
@@ -72,11 +72,11 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
             applications=settings.application_queues,
         ),
         bus=later(lambda: event_bus.EventBus(clients.events, settings.event_bus_name, clock, chance)),
-        secrets=box,
+        secrets=later(lambda: secret_box.SecretBox(table, key, clock, chance)),
         files=later(lambda: files.Files(clients.s3, settings.files_bucket)),
         outbound=later(lambda: _outbound(clients, settings, clock)),
         perform=_perform,
-        callback_keys=later(lambda: callback_keys.CallbackKeys(table, box, clock, chance)),
+        callback_keys=later(lambda: callback_keys.CallbackKeys(table, key, clock, chance)),
         pointer_keys=pointers,
         shards=later(lambda: shards.Shards(table, settings.shards)),
         journal=journal,

@@ -9,6 +9,7 @@ import pytest
 
 from sweephand.errors import Unavailable
 from sweephand.flow.tenants.callback_keys import CallbackKeys
+from sweephand.security.key_service import SECRETS
 from sweephand.security.tokens import CallbackKey
 from sweephand.store.dynamo import keys
 from sweephand.store.tenants import callback_keys
@@ -19,7 +20,7 @@ from tests.support.stage import STACK_SECRET, Stage
 def another(stage: Stage) -> CallbackKeys:
     """Makes another process of the same stack."""
     world = stage.world
-    return CallbackKeys(world.table, world.secrets, world.clock, world.chance)
+    return CallbackKeys(world.table, world.callback_keys._key_service, world.clock, world.chance)
 
 
 def test_the_first_use_creates_the_callback_key_and_all_others_read_it(stage: Stage) -> None:
@@ -57,7 +58,7 @@ def test_the_table_holds_neither_the_key_nor_anything_derived_from_the_stacks_se
 
 
 def test_a_row_sealed_for_another_purpose_is_not_accepted_as_the_key(stage: Stage) -> None:
-    sealed = stage.world.secrets.encrypt("acme", "job", "authentication.token", "x" * 44)
+    sealed = stage.world.callback_keys._key_service.encrypt("acme", SECRETS, b"x" * 32)
     stage.world.table.put(CallbackKeyItem(pk=keys.STACK_KEYS, sk=keys.CALLBACK_KEY, sealed=sealed, created_at=0))
 
     with pytest.raises(Unavailable):

@@ -152,7 +152,7 @@ CALLBACK_S, LONGEST_CALLBACK_S = 1_800, 604_800
 
 @dataclass(frozen=True)
 class SigningKey:
-    """A key that signs the calls of a collection's jobs. sealed: its secret, encrypted by security.secrets."""
+    """A key that signs the calls of a collection's jobs. sealed: its secret, sealed by flow.tenants.secret_box."""
 
     id: str
     created_at: datetime

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from sweephand.flow.jobs.load_ahead import Kept
     from sweephand.flow.rates import Counters, RateMeter
     from sweephand.flow.tenants.callback_keys import CallbackKeys
+    from sweephand.flow.tenants.secret_box import SecretBox
     from sweephand.messaging.event_bus import EventBus
     from sweephand.messaging.run_queue import RunQueue
     from sweephand.security.guard import Outbound
-    from sweephand.security.secrets import SecretBox
     from sweephand.settings import Settings
     from sweephand.sources import Chance, Clock
     from sweephand.store.dynamo.conditional import Table

@@ -57,7 +57,7 @@ def create_credential(
     if isinstance(done, Cancelled):
         there = credentials.find_credential(world.table, tenant, credential.id)
         if there != credential and tenant is not None and "tenant" in done.refused:
-            raise tenancy.leaving(world, tenant)
+            raise tenancy.leaving(world.table, tenant)
         if there != credential:
             check_once(done, once)
             raise Unavailable("no free id was found: try again")

@@ -6,12 +6,11 @@ rotation of the secret leaves the tokens of waiting runs valid (decision 0072).
 
 from __future__ import annotations
 
-import base64
 from datetime import datetime, timedelta
 from threading import Lock
 
 from sweephand.errors import NotFound, Unavailable
-from sweephand.security.secrets import SecretBox
+from sweephand.security.key_service import CALLBACKS, KeyService
 from sweephand.security.tokens import CallbackKey
 from sweephand.sources import Chance, Clock
 from sweephand.store.dynamo.conditional import Table
@@ -19,16 +18,16 @@ from sweephand.store.tenants import callback_keys
 
 KEPT = timedelta(minutes=5)
 SIZE = 32
-CONTEXT = ("provider", "stack", "callbackKey")
-"""The encryption context, in the members of security.secrets. No job has the id `stack`, because job ids are UUIDs."""
+OWNER = "provider"
+"""The namespace of the stack itself in the encryption context."""
 
 
 class CallbackKeys:
     """A reader of the key, which it remembers for 5 minutes. Safe for threads."""
 
-    def __init__(self, table: Table, secrets: SecretBox, clock: Clock, chance: Chance) -> None:
+    def __init__(self, table: Table, key_service: KeyService, clock: Clock, chance: Chance) -> None:
         self._table = table
-        self._secrets = secrets
+        self._key_service = key_service
         self._clock = clock
         self._chance = chance
         self._known: tuple[datetime, CallbackKey] | None = None
@@ -48,13 +47,13 @@ class CallbackKeys:
     def _read(self, now: datetime) -> CallbackKey:
         there = callback_keys.read(self._table)
         if there is None:
-            fresh = base64.b64encode(self._chance.token(SIZE)).decode()
-            callback_keys.put_first(self._table, self._secrets.encrypt(*CONTEXT, fresh), now)
+            sealed = self._key_service.encrypt(OWNER, CALLBACKS, self._chance.token(SIZE))
+            callback_keys.put_first(self._table, sealed, now)
             there = callback_keys.read(self._table)
             if there is None:
                 raise Unavailable("the key of callback tokens could not be created")
         sealed, made_at = there
         try:
-            return CallbackKey(base64.b64decode(self._secrets.decrypt(*CONTEXT, sealed)), made_at)
+            return CallbackKey(self._key_service.decrypt(OWNER, CALLBACKS, sealed), made_at)
         except NotFound as wrong:
             raise Unavailable("the key of callback tokens cannot be opened") from wrong

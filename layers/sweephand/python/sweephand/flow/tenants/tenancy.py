@@ -37,7 +37,7 @@ from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.security import caller
 from sweephand.security.caller import Caller
-from sweephand.store.dynamo.conditional import Cancelled, Op
+from sweephand.store.dynamo.conditional import Cancelled, Op, Table
 from sweephand.store.runs import ledger
 from sweephand.store.tenants import tenants, usage
 
@@ -192,14 +192,14 @@ def change_tenant(
     )
     ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, allowed)]
     if isinstance(world.table.transact(ops), Cancelled):
-        raise leaving(world, name)
+        raise leaving(world.table, name)
     events.tenant_changed(world, "changed", after, actor)
     return after
 
 
-def leaving(world: World, name: str) -> Conflict | NotFound:
+def leaving(table: Table, name: str) -> Conflict | NotFound:
     """Returns the error for a tenant that refused an addition: it is unknown or being deleted."""
-    there = tenants.read_tenant(world.table, name)
+    there = tenants.read_tenant(table, name)
     return NotFound("no such tenant") if there is None else being_purged(there)
 
 
@@ -225,7 +225,7 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
     after = replace(before, state=state, modified_at=now, modified_by=actor, off_times=off_times)
     ops = [*tenants.change_tenant_ops(world.table, after), *suspension_ops(world, name, None, now, on=on)]
     if isinstance(world.table.transact(ops), Cancelled):
-        raise leaving(world, name)
+        raise leaving(world.table, name)
     if on:
         holding.begin(world, name, None)
     events.tenant_changed(world, "enabled" if on else "disabled", after, actor)
@@ -332,7 +332,7 @@ def create_collection(
     done = world.table.transact([*put, *stays_ops(world, wanted.tenant), *named_key, *remembered])
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
-            raise leaving(world, wanted.tenant)
+            raise leaving(world.table, wanted.tenant)
         flow_key_exists(done, "flowKey", wanted.flow_key)
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
         if there != collection:

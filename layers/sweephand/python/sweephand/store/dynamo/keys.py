@@ -86,6 +86,8 @@ replan = _of("REPLAN")
 flow_key = _of("KEY")
 turnstile = _of("TURN")
 credential = _of("CRED")
+secret_key = _of("SECRETS")
+"""The key of the key pair for secrets that are written in a year."""
 schedule = _of("SCH")
 stats = _of("STATS")
 slot = _of("SLOT")

@@ -12,7 +12,7 @@ from sweephand.store.dynamo.table import Item
 
 
 class CallbackKeyItem(Item):
-    """The key of callback tokens. sealed: Base64 of 32 bytes, encrypted as a secret of the stack itself."""
+    """The key of callback tokens. sealed: 32 bytes, encrypted by the key service."""
 
     sealed = UnicodeAttribute()
     created_at = Integer()

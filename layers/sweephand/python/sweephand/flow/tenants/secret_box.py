@@ -1,0 +1,122 @@
+"""Secrets of a tenant's jobs, sealed to a key pair of the tenant. Only a process that may decrypt its private key with
+KMS opens them.
+
+The API, which seals, holds a public key and never the private one again. Executors, which open, ask KMS once for a key,
+not once for a secret (decision 0210).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from concurrent.futures import Future
+from threading import Lock
+
+from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.errors import InvalidRequest, NotFound
+from sweephand.lazy import lazy
+from sweephand.records import dataclass
+from sweephand.security.key_service import SECRETS, KeyService
+from sweephand.sources import Chance, Clock
+from sweephand.store.dynamo.conditional import Table
+from sweephand.store.tenants import secret_keys
+from sweephand.store.tenants.secret_keys import SecretKey
+
+with lazy():
+    from sweephand.flow.tenants import tenancy
+    from sweephand.security import sealing
+
+LARGEST = 16_384
+"""The most bytes of a secret: a private key with its certificates. All others are shorter."""
+KEPT_S = 900.0
+"""How long a process remembers a private key."""
+KEPT_KEYS = 512
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A private key that is remembered, or being read, until an instant in monotonic seconds."""
+
+    until_s: float
+    private: Future[bytes]
+
+
+class SecretBox:
+    """Sealing and opening of secrets; safe for threads."""
+
+    def __init__(self, table: Table, key_service: KeyService, clock: Clock, chance: Chance) -> None:
+        self._table = table
+        self._key_service = key_service
+        self._clock = clock
+        self._chance = chance
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def encrypt(self, tenant: str, job: str, field: str, plaintext: str) -> str:
+        """Returns the sealed secret, after the name of its key: `1767225600000.` and Base64.
+
+        Raises InvalidRequest over 16,384 bytes, and Unavailable if the table does not answer, or if KMS does not while
+        the tenant has no key of this year.
+        """
+        plain = plaintext.encode()
+        if len(plain) > LARGEST:
+            raise InvalidRequest(field, f"must have at most {LARGEST:,} bytes")
+        key = self._current(tenant)
+        return f"{epoch_ms(key.created_at)}.{sealing.seal(key.public, (tenant, job, field), plain)}"
+
+    def decrypt(self, tenant: str, job: str, field: str, sealed: str) -> str:
+        """Returns the plaintext. Raises NotFound for a wrong ciphertext or place, or a lost key; Unavailable."""
+        name, _, text = sealed.partition(".")
+        try:
+            return sealing.unseal(self._private(tenant, name), (tenant, job, field), text).decode()
+        except NotFound as wrong:
+            raise NotFound(f"the secret {field} cannot be opened") from wrong
+
+    def _current(self, tenant: str) -> SecretKey:
+        """Returns the tenant's key of this year; makes it if there is none.
+
+        It is read each time: a secret that is sealed to a key that no longer exists would be lost.
+        """
+        now = self._clock.now()
+        if (there := secret_keys.read(self._table, tenant, now)) is None:
+            private = self._chance.token(sealing.SIZE)
+            sealed = self._key_service.encrypt(tenant, SECRETS, private)
+            secret_keys.put_first(self._table, tenant, SecretKey(sealing.public_half(private), sealed, now))
+            there = secret_keys.read(self._table, tenant, now)
+        if there is None:
+            raise tenancy.leaving(self._table, tenant)
+        return there
+
+    def _private(self, tenant: str, name: str) -> bytes:
+        """Returns a private key. Threads that ask for the same key at the same time share one answer."""
+        now = self._clock.monotonic()
+        with self._lock:
+            kept = self._kept.pop((tenant, name), None)
+            asks = kept is None or kept.until_s <= now
+            if kept is None or asks:
+                kept = _Kept(now + KEPT_S, Future())
+            self._kept[tenant, name] = kept
+            if len(self._kept) > KEPT_KEYS:
+                self._kept.popitem(last=False)
+        if asks:
+            self._answer(tenant, name, kept)
+        return kept.private.result()
+
+    def _answer(self, tenant: str, name: str, kept: _Kept) -> None:
+        """Reads the key for all threads that wait for it. A failure is theirs too, and is not remembered."""
+        try:
+            kept.private.set_result(self._read(tenant, name))
+        except BaseException as wrong:  # noqa: BLE001 - raised again, in each thread that waits
+            with self._lock:
+                if self._kept.get((tenant, name)) is kept:
+                    del self._kept[tenant, name]
+            kept.private.set_exception(wrong)
+
+    def _read(self, tenant: str, name: str) -> bytes:
+        try:
+            created_at = from_ms(int(name))
+        except (ValueError, OverflowError) as wrong:
+            raise NotFound("no key has this name") from wrong
+        key = secret_keys.read(self._table, tenant, created_at)
+        if key is None or key.created_at != created_at:
+            raise NotFound("the key does not exist any more")
+        return self._key_service.decrypt(tenant, SECRETS, key.sealed)
