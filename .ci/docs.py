@@ -99,7 +99,6 @@ STATES_OF: Mapping[Reason, str] = {
     Reason.OVERLAP: "SKIPPED",
     Reason.PAUSED: "SKIPPED",
     Reason.DISABLED: "SKIPPED",
-    Reason.SUPERSEDED: "SKIPPED",
     Reason.CALENDAR: "SKIPPED",
     Reason.BY_HAND: "SKIPPED",
     Reason.QUOTA: "SKIPPED",

@@ -42,7 +42,7 @@ NEVER = {"code": "NEVER", "detail": "no picture needs this answer"}
 
 @dataclass(frozen=True)
 class Dialog:
-    """path: of its page. opener: the name of the button, or of the choice as (label, value). instead: answers."""
+    """path: of its page. opener: the name of the button, or of a menu and its button. instead: answers."""
 
     path: str
     opener: str | tuple[str, str]
@@ -59,7 +59,7 @@ DIALOGS = {
     "delete-job": Dialog("/jobs/{nightly}", "Delete job"),
     "keys": Dialog("/jobs/{nightly}", "Keys"),
     "many": Dialog(
-        "/jobs?tag=finance", ("Do with all", "pause"), instead={("POST", "/v1/jobs:pause"): (200, {"count": 1})}
+        "/jobs?tag=finance", ("Do with all", "Pause them"), instead={("POST", "/v1/jobs:pause"): (200, {"count": 1})}
     ),
     "edit-and-rerun": Dialog("/runs/{run}", "Edit and rerun"),
     "report": Dialog("/runs/{run}", "Report result", instead={("GET", "/v1/runs/{run}"): (200, AWAITED)}),
@@ -134,6 +134,7 @@ def opened(page: Page, dialog: Dialog, ids: Mapping[str, str]) -> Callable[[], N
 def _press(page: Page, dialog: Dialog) -> None:
     if isinstance(dialog.opener, tuple):
         label, value = dialog.opener
-        page.get_by_label(re.compile(label)).select_option(value)
+        page.get_by_label(re.compile(label)).click()
+        page.get_by_role("button", name=value, exact=True).click()
     else:
         page.get_by_role("button", name=re.compile(f"^{dialog.opener}$")).first.click()

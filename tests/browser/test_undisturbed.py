@@ -266,7 +266,8 @@ def test_the_progress_of_many_changes_stays_when_no_job_matches_any_more(opened,
     operation = stack.client().get(f"/v1/operations/{demo.others['operation']}").json()
     running = {**operation, "kind": "delete_jobs", "state": "RUNNING"}
     page = opened("/jobs?tag=finance")
-    page.get_by_label("Do with all 1 job").select_option("delete")
+    page.get_by_label("Do with all 1 job").click()
+    page.get_by_role("button", name="Delete them").click()
     page.route("**/v1/jobs?*expectedCount=1*", lambda route: route.fulfill(status=202, json={"operation": running}))
     page.route("**/v1/operations/*", lambda route: route.fulfill(json=running))
     page.route("**/v1/jobs?*limit=50*", lambda route: route.fulfill(json={"items": [], "nextCursor": None, "total": 0}))

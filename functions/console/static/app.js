@@ -2,7 +2,7 @@
 
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "./vendor.js";
 import { actsFor, askOtherTabs, askedAgain, clockAhead, freshness, isProvider, may, now, session, signInWith, signOut, useAnswer, useWatched } from "./api.js";
-import { Dialog, Field, Head, NotThere, ProblemNote, Text, address, at, clock, distance, focusOn, go, leave, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
+import { Dialog, Field, Head, Menu, NotThere, ProblemNote, Text, address, at, clock, distance, focusOn, go, leave, length, notice, ownZone, remember, remembered, visible, zone, zoneName } from "./parts.js";
 import { atIssuer, issuer, signInAtIssuer } from "./signin.js";
 
 /** Each page is a module, which is fetched when it is first opened: its pattern, module, export, and menu entry.
@@ -132,26 +132,9 @@ function Frame() {
 }
 
 function More({ section, path, shown }) {
-  const ref = useRef(null);
-  useEffect(() => {
-    if (ref.current) ref.current.open = false;
-  }, [path]);
-  useEffect(() => {
-    const outside = ({ target }) => {
-      if (ref.current && !ref.current.contains(target)) ref.current.open = false;
-    };
-    document.addEventListener("pointerdown", outside);
-    document.addEventListener("focusin", outside);
-    return () => {
-      document.removeEventListener("pointerdown", outside);
-      document.removeEventListener("focusin", outside);
-    };
-  }, []);
   if (!shown.length) return null;
   const current = shown.find(([name]) => name === section);
-  return html`<details class="menu" ref=${ref} onKeyDown=${(event) => { if (event.key === "Escape") { ref.current.open = false; ref.current.firstElementChild.focus(); } }}>
-    <summary aria-current=${current ? "page" : null}>${current?.[1] ?? "More"}</summary>
-    <div>${shown.map(([name, title]) => html`<a href=${at(`/${name}`)} aria-current=${name === section ? "page" : null}>${title}</a>`)}</div></details>`;
+  return html`<${Menu} key=${path} title=${current?.[1] ?? "More"} current=${current ? "page" : null}>${shown.map(([name, title]) => html`<a href=${at(`/${name}`)} aria-current=${name === section ? "page" : null}>${title}</a>`)}<//>`;
 }
 
 function jump(text) {

@@ -388,6 +388,29 @@ export function Chips({ label, options, value, onChange }) {
 /** A line that says what was done, with a button to undo it. */
 export const notice = new Watched(null);
 
+/** Opens a list of links or buttons below its title. It closes with Esc, or once the focus or a click is elsewhere. */
+export function Menu({ title, label, current = null, children }) {
+  const ref = useRef(null);
+  useEffect(() => {
+    const outside = ({ target }) => {
+      if (ref.current && !ref.current.contains(target)) ref.current.open = false;
+    };
+    document.addEventListener("pointerdown", outside);
+    document.addEventListener("focusin", outside);
+    return () => {
+      document.removeEventListener("pointerdown", outside);
+      document.removeEventListener("focusin", outside);
+    };
+  }, []);
+  const close = () => {
+    ref.current.open = false;
+    ref.current.firstElementChild.focus(); // where a dialog that a button opens gives the focus back
+  };
+  return html`<details class="menu" ref=${ref} onKeyDown=${(event) => event.key === "Escape" && close()}>
+    <summary aria-label=${label} aria-current=${current}>${title}</summary>
+    <div onClick=${(event) => event.target.closest("button") && close()}>${children}</div></details>`;
+}
+
 export function tell(text, undo) {
   const made = { text, undo };
   notice.set(made);

@@ -40,7 +40,6 @@ export const REASONS = {
   "OVERLAP": "Another run of its schedule was active; message names it.",
   "PAUSED": "Its job was paused.",
   "DISABLED": "Its schedule, job, collection or tenant was switched off.",
-  "SUPERSEDED": "A change of the schedule replaced this occurrence.",
   "CALENDAR": "A calendar excludes this time.",
   "BY_HAND": "Somebody skipped this one occurrence.",
   "QUOTA": "A quota was used up.",

@@ -32,6 +32,7 @@ LISTED_JOB = {
         "stateReason",
         "pause",
         "held",
+        "pendingChange",
         "resourceId",
         "tags",
         "startTime",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, Api
+from tests.support.limits import as_dynamodb
+from tests.support.taps import Act, Passing, refused
 
 MANY = 1_000
 HOURLY = [{"name": f"s{n}", "every": "PT1H"} for n in range(MANY)]
@@ -43,3 +46,28 @@ def test_changes_and_answers_of_a_thousand_schedules_make_a_bounded_number_of_ca
         assert reply.status == (422 if verb == "refused" else 200), reply.text[:500]
         assert calls.pop("dynamodb.Query") <= queries, verb
         assert sum(calls.values()) <= others, (verb, calls)
+
+
+def parts_are_throttled(passing: Passing, act: Act) -> Any:
+    """Refuses each part of a change for a while, but not the change itself."""
+    if passing.operation == "TransactWriteItems" and "'Delete'" in repr(passing.request) and "PART#" in repr(passing):
+        return refused(passing, act)
+    return as_dynamodb(passing, act)
+
+
+def test_a_job_says_that_schedules_have_yet_to_follow_its_change(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = api.create(JOB, schedules=HOURLY[:1])
+    where = f"/v1/jobs/{made['id']}"
+
+    api.tolerated.add(503)
+    with monkeypatch.context() as throttled:
+        throttled.setattr(api.stage.taps, "fault", parts_are_throttled)
+        answered = api("PUT", where, {**JOB, "schedules": TWO_HOURLY[:60]})
+    between = api.get(where, query="include=schedules").json
+    listed = api.get("/v1/jobs").json["items"][0]
+    api.stage.run(120)
+    after = api.get(where, query="include=schedules").json
+
+    assert (answered.status, made["pendingChange"]) == (503, False)
+    assert (between["pendingChange"], listed["pendingChange"], len(between["schedules"])) == (True, True, 1)
+    assert (after["pendingChange"], len(after["schedules"])) == (False, 60)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from sweephand.facades.native.routes import ROUTES
 from sweephand.flow import idempotency
 from tests.contract.calls import Reply
 from tests.contract.native.api import Api
+from tests.contract.native.everything import UNKNOWN, title
 from tests.support.endpoint import WRONG
 
 ACTION = {"type": "http", "url": "https://example.com/"}
@@ -169,3 +172,19 @@ def test_a_repeated_schedule_is_accepted_although_the_job_has_a_new_revision(api
 
     assert (made.status, again.status, again.id) == (201, 201, made.id)
     assert len(api.get(path).json["items"]) == 1
+
+
+def test_a_key_is_read_or_refused_but_never_ignored(api):
+    """A job may still send any request here, because each of its calls has the id of its run as the key."""
+    changing = [each for each in ROUTES.all if each.method not in {"GET", "HEAD"} and each.body != "form"]
+
+    for route in changing:
+        caller = "acme" if route.tenant else "provider"
+        path = re.sub("{[^}]*}", UNKNOWN, route.path)
+        reply = api(route.method, path, {}, caller=caller, headers={"Idempotency-Key": "k"})
+        refused = reply.status == 400 and "Idempotency-Key: has no effect on this path" in reply.text
+        assert refused is ("Idempotency-Key" not in route.headers), (title(route), reply.text)
+
+    made = api.create()
+    of_run = {"Idempotency-Key": "a_b", "Sweephand-Run-Id": "a_b"}
+    assert api("POST", f"/v1/jobs/{made['id']}/pause", headers=of_run).status == 200

@@ -225,7 +225,7 @@ const DONE = { create: "created it", replace: "replaced it", patch: "changed it"
 function Changes({ job }) {
   const list = useList(`/v1/jobs/${job.id}/changes?limit=20`);
   return html`<${Loaded} answer=${list} what="changes"><ol class="log">${list.items?.map((each) => html`<li key=${each.revision}>
-      <p><strong><${Text}>${each.actor ?? "Sweephand"}<//></strong> ${DONE[each.operation] ?? each.operation.replace(/_/g, " ")} <${When} at=${each.at} /> <span class="faint">revision ${each.revision}</span></p>
+      <p><strong><${Text}>${each.actor ?? "Sweephand"}<//></strong> ${DONE[each.operation] ?? each.operation.replace(/_/g, " ")} <${When} at=${each.at} /> <span class="faint">revision ${each.revision}</span></p>${each.reason && html`<p><${Text}>${each.reason}<//></p>`}
       ${each.changes.length > 0 && html`<table class="diff"><thead><tr><th scope="col">Member</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
         <tbody>${each.changes.map((change) => html`<tr><th scope="row"><code><${Text} cut=${60}>${change.path ?? "schedule"}<//></code></th><td class="old-value"><${Value} value=${change.old} /></td><td class="new-value"><${Value} value=${change.new} /></td></tr>`)}</tbody></table>`}</li>`)}</ol><${More} list=${list} /><//>`;
 }

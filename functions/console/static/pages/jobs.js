@@ -2,7 +2,7 @@
 
 import { html, useMemo, useState } from "../vendor.js";
 import { may, now, request, useList, withQuery } from "../api.js";
-import { Chips, Confirm, Empty, Head, Loaded, More, News, Shape, State, Table, Text, When, at, count, length, reasonWord, remember, remembered, stateGroup, stateWord, tell, useQuery, useSearch } from "../parts.js";
+import { Chips, Confirm, Empty, Head, Loaded, Menu, More, News, Shape, State, Table, Text, When, at, count, length, reasonWord, remember, remembered, stateGroup, stateWord, tell, useQuery, useSearch } from "../parts.js";
 import { OperationLine } from "./operations.js";
 
 const EVERY_S = 30;
@@ -57,7 +57,7 @@ function Many({ filters, total, reload, onBegun }) {
     tell(done.operation ? `Began with ${count(number, "job")}.` : `${word}d ${count(number, "job")}.`);
     await reload();
   };
-  return html`${total > 0 && html`<select aria-haspopup="dialog" aria-label=${`Do with all ${count(total, "job")}`} value=${verb} onChange=${(event) => setVerb(event.target.value)}><option value="">With all ${total.toLocaleString("en-GB")} …</option>${Object.entries(VERBS).map(([name, [title]]) => html`<option value=${name}>${title} them</option>`)}</select>`}
+  return html`${total > 0 && html`<${Menu} label=${`Do with all ${count(total, "job")}`} title=${`With all ${total.toLocaleString("en-GB")}`}>${Object.entries(VERBS).map(([name, [title]]) => html`<button type="button" class=${name === "delete" ? "danger" : ""} aria-haspopup="dialog" onClick=${() => setVerb(name)}>${title} them</button>`)}<//>`}
     ${verb && html`<${Confirm} danger=${verb === "delete"} title=${`${word} many jobs`} onClose=${() => setVerb("")} count=${() => send({ dryRun: true }).then((body) => body.count)} word=${(number) => `${word} ${count(number, "job")}`} act=${act}
       consequence=${(number) => `${number === null ? "…" : count(number, "job")} ${chosen.length ? `with ${chosen.join(", ")}` : "in all"}. ${consequence}`} />`}`;
 }

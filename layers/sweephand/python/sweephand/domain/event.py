@@ -117,7 +117,6 @@ USER_REASONS = frozenset(
     {
         Reason.PAUSED,
         Reason.DISABLED,
-        Reason.SUPERSEDED,
         Reason.CALENDAR,
         Reason.BY_HAND,
         Reason.BY_USER,

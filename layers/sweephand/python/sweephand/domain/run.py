@@ -91,7 +91,6 @@ class Reason(StrEnum):
     OVERLAP = "OVERLAP"
     PAUSED = "PAUSED"
     DISABLED = "DISABLED"
-    SUPERSEDED = "SUPERSEDED"
     CALENDAR = "CALENDAR"
     BY_HAND = "BY_HAND"
     QUOTA = "QUOTA"

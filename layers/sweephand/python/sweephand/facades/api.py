@@ -68,12 +68,13 @@ def shows_run_token(request: Request) -> bool:
     return RUN_TOKEN_HEADER.lower() in request.headers and "authorization" not in request.headers
 
 
-def _check_own_headers(request: Request) -> None:
-    """Raises InvalidRequest for a header with the service's name that no facade reads, whoever meant what by it."""
+def _check_own_headers(request: Request, route: Route) -> None:
+    """Raises InvalidRequest for a header with the service's name that the route does not read."""
+    known = OWN_HEADERS | {name.lower() for name in route.headers}
     for name in request.headers:
-        if name.startswith("sweephand-") and name not in OWN_HEADERS:
+        if name.startswith("sweephand-") and name not in known:
             shown = name[:100].title()
-            reason = f"{shown} is not a header of this API, and would be ignored: leave it out"
+            reason = f"{shown} is not a header of this path, and would be ignored: leave it out"
             raise InvalidRequest(shown, reason, code="INVALID_QUERY")
 
 
@@ -170,7 +171,7 @@ class Api(ABC):
                 caller = tenancy.admitted(self.world, caller, fresh=route.gives_access)
                 if not any(caller.allows(scope) for scope in route.also):
                     caller.require(route.scope)
-            _check_own_headers(request)
+            _check_own_headers(request, route)
             return route, caller, self.operate(Visit(request, route, parameters, caller))
         except SweephandError as refused:
             return route, caller, self.refusal(refused, request.request_id, route)

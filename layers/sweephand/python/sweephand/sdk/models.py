@@ -835,6 +835,7 @@ class Change(Model):
     at: datetime
     actor: str | None
     operation: str
+    reason: str | None
     changes: tuple[ChangedMember, ...]
     omitted_schedules: int
     before: JobBefore | None
@@ -843,6 +844,7 @@ class Change(Model):
         "at": ("at", instant),
         "actor": ("actor", None),
         "operation": ("operation", None),
+        "reason": ("reason", None),
         "changes": ("changes", ChangedMember.all_of),
         "omitted_schedules": ("omittedSchedules", None),
         "before": ("before", JobBefore.of),
@@ -1626,6 +1628,7 @@ class Job(Model):
     state_reason: str | None
     pause: JobPause | None
     held: JobHeld | None
+    pending_change: bool
     resource_id: str | None
     tags: tuple[str, ...]
     start_time: datetime | None
@@ -1653,6 +1656,7 @@ class Job(Model):
         "state_reason": ("stateReason", None),
         "pause": ("pause", JobPause.of),
         "held": ("held", JobHeld.of),
+        "pending_change": ("pendingChange", None),
         "resource_id": ("resourceId", None),
         "tags": ("tags", tuple),
         "start_time": ("startTime", instant),
@@ -2344,6 +2348,7 @@ class ListedJob(Model):
     state_reason: str | None
     pause: ListedJobPause | None
     held: ListedJobHeld | None
+    pending_change: bool
     resource_id: str | None
     tags: tuple[str, ...]
     start_time: datetime | None
@@ -2372,6 +2377,7 @@ class ListedJob(Model):
         "state_reason": ("stateReason", None),
         "pause": ("pause", ListedJobPause.of),
         "held": ("held", ListedJobHeld.of),
+        "pending_change": ("pendingChange", None),
         "resource_id": ("resourceId", None),
         "tags": ("tags", tuple),
         "start_time": ("startTime", instant),

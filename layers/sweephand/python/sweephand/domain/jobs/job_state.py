@@ -122,7 +122,8 @@ class Entry:
     """One entry of the change log. revision: the job's, after the change. actor: a client id; None for the service.
 
     before: None if the job was created. schedules: pairs of before and after, for schedules that the caller changed,
-    added (before is None) or deleted (after is None). omitted: how many more changes did not fit into the item.
+    added (before is None) or deleted (after is None). omitted: how many more changes did not fit into the item. reason:
+    in the caller's words.
     """
 
     revision: int
@@ -133,3 +134,4 @@ class Entry:
     after: Job
     schedules: tuple[tuple[Schedule | None, Schedule | None], ...] = ()
     omitted: int = 0
+    reason: str | None = None

@@ -31,7 +31,6 @@ MEANINGS: Mapping[Reason, str] = {
     Reason.OVERLAP: "Another run of its schedule was active; `message` names it.",
     Reason.PAUSED: "Its job was paused.",
     Reason.DISABLED: "Its schedule, job, collection or tenant was switched off.",
-    Reason.SUPERSEDED: "A change of the schedule replaced this occurrence.",
     Reason.CALENDAR: "A calendar excludes this time.",
     Reason.BY_HAND: "Somebody skipped this one occurrence.",
     Reason.QUOTA: "A quota was used up.",

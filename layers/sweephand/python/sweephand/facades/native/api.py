@@ -149,6 +149,15 @@ def _check_headers(request: Request, route: Route) -> None:
         raise _inactive("If-Match", "this request changes nothing that has a revision")
     if "if-none-match" in request.headers and request.method not in READS:
         raise _inactive("If-None-Match", "use If-Match with the revision that is to be changed")
+    key = request.headers.get("idempotency-key")
+    ignored = key is not None and "idempotency-key" not in taken and request.method not in READS
+    if ignored and route.body != "form" and not _of_a_run(request, key):
+        raise _inactive("Idempotency-Key", "repeat this request without it, and the second one changes nothing")
+
+
+def _of_a_run(request: Request, key: str | None) -> bool:
+    """Returns whether a job sends this request: each call of a run has its id as the key."""
+    return request.headers.get("sweephand-run-id") == key
 
 
 def _inactive(name: str, why: str) -> InvalidRequest:

@@ -30,6 +30,7 @@ with lazy():
     from sweephand.flow.tenants import integer_ids, tenancy
 
 T = TypeVar("T")
+REASON_HEADER, LONGEST_REASON = "Sweephand-Reason", 1_000
 KEYS_PATH = "/.well-known/jwks.json"
 TENANT_HEADER = "sweephand-tenant"
 HOP_HEADER = "sweephand-hop"
@@ -163,8 +164,12 @@ class Context(RequestContext):
         return int(found[1])
 
     def by(self, operation: Operation) -> By:
-        """Returns the author of a change, for the change log."""
-        return By(operation, self.actor)
+        """Returns the author of a change, for the change log, with the reason that the caller gives in a header."""
+        given = self.request.headers.get(REASON_HEADER.lower())
+        if given is None:
+            return By(operation, self.actor)
+        with in_query():
+            return By(operation, self.actor, fields.line(given, REASON_HEADER, LONGEST_REASON))
 
     @property
     def actor(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from sweephand.facades.http import Answer, Operation, Route, Routes
-from sweephand.facades.native.context import KEYS_PATH, Context
+from sweephand.facades.native.context import KEYS_PATH, REASON_HEADER, Context
 from sweephand.facades.native.jobs import job_list, jobs, schedules
 from sweephand.facades.native.runs import runs
 from sweephand.facades.native.service import admin
@@ -18,6 +18,8 @@ ADMIN, PROVIDER = "admin", "provider:admin"
 BEGINS = (ERRORS, WRITE, PROVIDER)
 """Any of these scopes gives access to operations. An operation then requires the scope of its own kind."""
 MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
+LOGGED = (*MATCH, REASON_HEADER)
+"""The headers of changes that the change log of a job keeps."""
 PAGE = ("limit", "cursor")
 OF_PLANS = ("plan", "token", "allowDeletes", "onDrift")
 FILTERS = ("collection", "state", "tag", "resourceId", "name", "search")
@@ -95,8 +97,8 @@ BY_ERRORS = {"scope": ERRORS, "headers": ()}
 OF_KEYS = {"scope": ADMIN, "headers": ()}
 SERVICE = Below("", always=OPEN)
 JOBS = Below("/v1/jobs", "jobs.bulk")
-JOB = Below("/v1/jobs/{job}", "jobs.changes")
-SCHEDULE = Below("/v1/jobs/{job}/schedules/{schedule}", "overview.explained")
+JOB = Below("/v1/jobs/{job}", "jobs.changes", changing={"scope": WRITE, "headers": LOGGED})
+SCHEDULE = replace(JOB, path="/v1/jobs/{job}/schedules/{schedule}", module="overview.explained")
 OVERVIEW = Below("/v1", "overview.timeline")
 JOB_SETS = Below("/v1/job-sets", "jobs.job_sets", changing={"scope": WRITE, "headers": ()})
 EXPORTS = Below("/v1/runs:export")
@@ -162,7 +164,7 @@ ROUTES = Routes(
         JOB.get("", jobs.read, "Read a job", "Job", query=("include",)),
         JOB.put("", jobs.put, "Replace a job", "JobReplacement", "Job"),
         JOB.patch("", jobs.patch, "Change a job with a merge patch", "JobPatch", "Job"),
-        JOB.delete("", jobs.delete, "Delete a job and end its open runs"),
+        JOB.delete("", jobs.delete, "Delete a job and end its open runs", headers=MATCH),
         JOB.verb("/run", jobs.run, "Run a job now", "RunStarted", "RunRequest", scope=RUN, status=202, headers=ONCE),
         JOB.verb("/pause", jobs.pause, "Pause a job", "Job", "PauseRequest"),
         JOB.verb("/resume", jobs.resume, "Resume a paused job", "Job"),
@@ -180,7 +182,7 @@ ROUTES = Routes(
         ),
         JOB.get("/schedules", schedules.list_all, "List a job's schedules", "SchedulePage", query=PAGE),
         JOB.post(
-            "/schedules", schedules.create, "Add a schedule", "ScheduleDraft", "Schedule", headers=(*MATCH, *ONCE)
+            "/schedules", schedules.create, "Add a schedule", "ScheduleDraft", "Schedule", headers=(*LOGGED, *ONCE)
         ),
         SCHEDULE.get("", schedules.read, "Read a schedule", "Schedule"),
         SCHEDULE.put("", schedules.put, "Replace a schedule", "ScheduleReplacement", "Schedule"),

@@ -46,10 +46,11 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True)
 class By:
-    """The author of a change. actor: the caller's client id; None for the service itself."""
+    """The author of a change. actor: the caller's client id; None for the service itself. reason: in their words."""
 
     operation: Operation = Operation.CHANGE
     actor: str | None = None
+    reason: str | None = None
 
 
 BY_SERVICE = By()
@@ -62,7 +63,8 @@ Pair = tuple[Schedule | None, Schedule | None]
 def entry(world: World, by: By, before: Job | None, after: Job, pairs: Iterable[Pair]) -> Entry:
     """Returns the log entry for the revision of `after`. Schedules that only follow their job are left out."""
     requested = tuple(pair for pair in pairs if _callers_members(pair[0]) != _callers_members(pair[1]))
-    return Entry(after.revision, world.clock.now(), by.actor, by.operation.value, before, after, requested)
+    now, operation = world.clock.now(), by.operation.value
+    return Entry(after.revision, now, by.actor, operation, before, after, requested, reason=by.reason)
 
 
 def _callers_members(schedule: Schedule | None) -> object:

@@ -76,7 +76,7 @@ class Switch:
     """A time in which somebody had switched off a schedule or its job.
 
     since: None if the change log does not reach so far. until: the end that was set, or when it was switched on. by: a
-    client id; None for the service, or if it is not known. note: that of the pause.
+    client id; None for the service, or if it is not known. note: that of the pause, or the reason of the change.
     """
 
     reason: Reason
@@ -103,7 +103,7 @@ def switch_at(world: World, job: Job, schedule: Schedule, instant: datetime) -> 
                 return None
             found = _switch(entry.after.pause if after is Reason.PAUSED else None, after, until)
         if before is not found.reason:
-            return replace(found, since=entry.at, by=entry.actor)
+            return replace(found, since=entry.at, by=entry.actor, note=found.note or entry.reason)
     return found
 
 

@@ -215,6 +215,7 @@ class RevisionItem(Item):
 
     body = UnicodeAttribute()
     actor = UnicodeAttribute(null=True)
+    reason = UnicodeAttribute(null=True)
     operation = UnicodeAttribute()
     at = Integer()
 

@@ -34,6 +34,7 @@ def item_of(entry: Entry) -> RevisionItem:
         sk=keys.revision(entry.revision),
         body=body,
         actor=entry.actor,
+        reason=entry.reason,
         operation=entry.operation,
         at=epoch_ms(entry.at),
     )
@@ -73,6 +74,7 @@ def entry_of(item: RevisionItem) -> Entry:
         revision=int(keys.parts(item.sk)[1]),
         at=from_ms(item.at),
         actor=item.actor,
+        reason=item.reason,
         operation=item.operation,
         before=jobs.job_of(JobItem.from_raw_data(before)) if before else None,
         after=jobs.job_of(JobItem.from_raw_data(after)),

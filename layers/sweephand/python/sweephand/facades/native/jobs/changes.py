@@ -54,6 +54,7 @@ def entry_body(ctx: Context, entry: Entry, *, with_before: bool = False) -> dict
         "at": text_ms(entry.at),
         "actor": entry.actor,
         "operation": entry.operation,
+        "reason": entry.reason,
         "changes": lines,
         "omittedSchedules": entry.omitted,
     }

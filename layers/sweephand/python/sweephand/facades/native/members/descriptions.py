@@ -222,6 +222,8 @@ MEMBERS: Mapping[str, str] = {
     "password": "The password. Answers show `***`.",
     "pause": "The current pause; null if there is none.",
     "payload": "The payload, as JSON.",
+    "pendingChange": "Whether schedules have yet to follow the last change of the job. Until then, they show the plan"
+    " before it, of which nothing is called any more.",
     "pem": "The certificate and its key, as PEM. Answers show `***`.",
     "periodSeconds": "The period that the limit counts, in seconds.",
     "planned": "How many occurrences were planned.",

@@ -187,6 +187,7 @@ JOB = Resource(
             lambda view: pause_body(view.job),
         ),
         "held": answered(HELD, lambda view: held_body(view.held)),
+        "pendingChange": answered(FLAG, lambda view: view.job.open_change is not None),
         "resourceId": Member(text(1, 256), lambda value, field, _: fields.line(value, field, 256)),
         "tags": Member(items(text(1, 128), maxItems=fields.MOST_TAGS, uniqueItems=True), _tags, shown=items(TEXT)),
         "startTime": Member(

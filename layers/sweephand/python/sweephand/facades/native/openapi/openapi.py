@@ -77,6 +77,7 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
         "A repetition within 24 hours has no further effect. With another body, it is refused.",
         text(pattern="^[!-~]{1,255}$"),
     ),
+    "Sweephand-Reason": ("Why the change is made, for the change log.", text(1, 1_000)),
     "Sweephand-Tenant": ("The tenant for which a provider's credential acts.", TENANT_NAME),
 }
 ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {

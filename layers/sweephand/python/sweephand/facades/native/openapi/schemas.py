@@ -227,6 +227,7 @@ SCHEMAS: dict[str, Schema] = {
             "at": INSTANT_MS,
             "actor": or_null(text(description="The caller's client id; null: the service itself.")),
             "operation": one_of(Operation),
+            "reason": or_null(text(description="The caller's reason, from the header Sweephand-Reason.")),
             "changes": items(ref("ChangedMember"), description="The changed members; empty if the job was created."),
             "omittedSchedules": whole(description="How many changed schedules the entry leaves out."),
             "before": or_null(ref("JobBefore")),
