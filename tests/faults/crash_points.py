@@ -36,14 +36,20 @@ def sample(scenario: Scenario) -> list[Plan]:
 
 
 @cache
+def calls(name: str) -> list[tuple[Met, list[str]]]:
+    """Returns the calls of a scenario without a fault, and the kinds of faults that each can meet."""
+    played = play(SCENARIOS[name])
+    return list(zip(played.calls, kinds_for(SCENARIOS[name], played), strict=True))
+
+
+@cache
 def _chosen() -> dict[str, list[tuple[Plan, bool]]]:
     seen: set[tuple[object, ...]] = set()
     found: dict[str, list[tuple[Plan, bool]]] = {}
     turn = 0
-    for name, scenario in SCENARIOS.items():
+    for name in SCENARIOS:
         found[name] = []
-        played = play(scenario)
-        for number, (met, kinds) in enumerate(zip(played.calls, kinds_for(scenario, played), strict=True)):
+        for number, (met, kinds) in enumerate(calls(name)):
             chosen = [kind for kind in kinds if (met.site, met.passing.operation, kind) not in seen]
             seen |= {(met.site, met.passing.operation, kind) for kind in kinds}
             if kinds and not chosen:
@@ -77,10 +83,7 @@ def _place(met: Met) -> tuple[object, ...]:
 
 def counts() -> dict[str, Counter[str]]:
     """Returns the counts by scenario: how many plans of each kind."""
-    return {
-        name: Counter(kind for kinds in kinds_for(scenario, play(scenario)) for kind in kinds)
-        for name, scenario in SCENARIOS.items()
-    }
+    return {name: Counter(kind for _, kinds in calls(name) for kind in kinds) for name in SCENARIOS}
 
 
 def written(found: dict[str, Counter[str]]) -> str:

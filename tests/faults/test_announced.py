@@ -22,6 +22,7 @@ from tests.contract.calls import Reply
 from tests.contract.sap.api import Sap, sap
 from tests.faults.at_calls import Faults
 from tests.faults.play import in_one_thread
+from tests.support.examples import scaled
 from tests.support.stage import TENANT
 from tests.support.taps import Crash
 
@@ -433,14 +434,16 @@ class WithCalendar(History):
         return self.native("PUT", "/v1/calendars/odd", {"ranges": [{"from": first, "to": last}]})
 
 
+@pytest.mark.scaled
 def test_occurrences_announced_under_a_changing_calendar_take_place() -> None:
     """The same histories each time."""
-    histories(0, HISTORIES, WithCalendar)
+    histories(0, scaled(HISTORIES), WithCalendar)
 
 
+@pytest.mark.scaled
 def test_announced_occurrences_take_place() -> None:
     """The same histories each time."""
-    histories(0, HISTORIES)
+    histories(0, scaled(HISTORIES))
 
 
 @pytest.mark.long

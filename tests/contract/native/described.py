@@ -125,13 +125,13 @@ def validate(pointer: str, value: Any, method: str) -> None:
     if method == "HEAD":
         return
     if not _validator(pointer, OnceValidator).is_valid(value):
-        errors = _validator(pointer, jsonschema.Draft202012Validator).iter_errors(value)
+        errors = _validator(pointer).iter_errors(value)
         error = jsonschema.exceptions.best_match(errors)
         raise AssertionError(f"{pointer}: {error.json_path}: {error.message}\n{json.dumps(value)[:2_000]}")
 
 
 @cache
-def _validator(pointer: str, kind: Any) -> Any:
+def _validator(pointer: str, kind: Any = jsonschema.Draft202012Validator) -> Any:
     # "~" and "{" of a JSON Pointer are escaped once more as it stands in a URI.
     fragment = pointer.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
     return kind({"$ref": f"{_HOME}#{fragment}"}, registry=_REGISTRY)
