@@ -27,7 +27,7 @@ from tests.support.sources import VirtualClock
 from tests.support.stage import TICK_S, Stage
 
 BATCH_S, RUN_S, POLL_S = 0.05, 0.008, 0.02
-"""What a batch and each run of it take beside the call (0.13 s for ten), and how soon a poller asks again."""
+"""The time that a batch and each run of it take in addition to the call, and how soon a poller asks again."""
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Time:
 
 
 class Queue:
-    """What queue.SimpleQueue is to threads, in virtual time, with one reader."""
+    """A stand-in for queue.SimpleQueue in virtual time, with one reader."""
 
     def __init__(self, time: Time) -> None:
         self._time = time
