@@ -27,6 +27,7 @@ import action_table
 import costs
 import event_schemas
 import promise_tables
+import sizing
 import telemetry_tables
 
 from sweephand import errors, store
@@ -367,16 +368,16 @@ def kept() -> str:
     return rows(promise_tables.KEPT, promise_tables.kept())
 
 
-def _costs(name: str) -> Callable[[], str]:
-    titles, lines = costs.TABLES[name]
-    return lambda: rows(titles, lines(), aligned="right")
+def _computed(name: str) -> Callable[[], str]:
+    titles, lines = {**costs.TABLES, **sizing.TABLES}[name]
+    return lambda: rows(titles, lines(), aligned="left" if name == "sizing-limits" else "right")
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
     "actions": action_table.action_table,
     "alarms": alarms,
     "attributes": attributes,
-    **{name: _costs(name) for name in costs.TABLES},
+    **{name: _computed(name) for name in (*costs.TABLES, *sizing.TABLES)},
     "event-members": event_members,
     "events": events,
     "explanations": explanations,
