@@ -24,6 +24,8 @@ SECRET = 0.40
 ALARM, METRIC, DASHBOARD = 0.10, 0.30, 3.00
 ALARMS = 14
 HTTP_REQUEST = 1.00e-6
+OUT_GB, FREE_OUT_GB = 0.09, 100
+NAT_H, NAT_GB = 0.045, 0.045
 
 MONTH_H = 730
 MINUTES = MONTH_H * 60
@@ -55,10 +57,50 @@ ASSUMED: Mapping[str, Assumed] = {
     "tick_log_kb": Assumed(0.5, "KB that the log lines of a minute take, in addition to Lambda's", "-"),
     "bunched": Assumed(10, "runs per receive, if many are due at once", "U4"),
     "spread": Assumed(1, "runs per receive, if each comes alone", "U4"),
+    "request_s": Assumed(0.1, "seconds of a request that creates, changes or deletes a job", "-"),
+    "request_log_kb": Assumed(1.2, "KB that the log lines of a request take", "-"),
+    "clean_up_s": Assumed(0.01, "seconds of the sweeper for a deleted job", "-"),
+    "out_kb": Assumed(3, "KB that a call of a target sends, TLS included", "-"),
+    "both_kb": Assumed(10, "KB that a call sends and receives, certificates included", "-"),
+    "executors": Assumed(3, "executors that never rest for 15 minutes", "-"),
 }
+API_GB = 0.5
 SWEEPER_GB, EXECUTOR_GB, AUDITOR_GB = 1769 / 1024, 0.5, 1769 / 1024
 PROCESSOR_OF_EXECUTOR = 512 / 1769
-KEPT_DAYS = 15
+KEPT_DAYS, ENDED_JOB_DAYS = 15, 60
+
+
+@dataclass(frozen=True)
+class Units:
+    """Write and read units of one phase of a job's life."""
+
+    writes: int
+    reads: float
+
+
+@dataclass(frozen=True)
+class Life:
+    """Phases of a one-time job, and the bytes of its rows until it is deleted."""
+
+    created: Units
+    ran: Units
+    deleted: Units
+    stored: int
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Requests about a job with one schedule. deleted: with the clean-up after it."""
+
+    created: Units
+    changed: Units
+    deleted: Units
+
+
+# Counted by tests/bench/lives.py, which a test holds against these.
+REQUESTS = Requests(Units(19, 3), Units(6, 5), Units(27, 10.5))
+ONE_TIME = Life(Units(19, 3), Units(11, 10), Units(29, 12.5), 2_692)
+WITH_SECRET = Life(Units(21, 4), Units(11, 12), Units(30, 12.5), 2_950)
 
 
 def _assumed(name: str) -> float:
@@ -182,6 +224,55 @@ def running() -> list[Line]:
     ]
 
 
+def of_units(units: Units) -> float:
+    """Returns the price of a million times these units."""
+    return MILLION * (units.writes * WRITE_UNIT + units.reads * READ_UNIT)
+
+
+def a_request() -> float:
+    """Returns the price of a million requests to the API, without the table."""
+    logs = _assumed("request_log_kb") * GB_OF_KB * (LOGS_GB + LOGS_GB_MONTH)
+    return MILLION * (HTTP_REQUEST + LAMBDA_REQUEST + _assumed("request_s") * API_GB * LAMBDA_GB_S + logs)
+
+
+def clean_up() -> float:
+    return MILLION * _assumed("clean_up_s") * SWEEPER_GB * LAMBDA_GB_S
+
+
+def secrets() -> float:
+    """Returns the price of a month's requests to KMS: one in 15 minutes for each executor of a tenant."""
+    return _assumed("executors") * MONTH_H * 4 * KMS_REQUEST
+
+
+def one_time(life: Life, received: float) -> Line:
+    """Returns the price of a million one-time jobs, from the request that creates them to their deletion."""
+    stored = MILLION * life.stored / 1e9 * ENDED_JOB_DAYS * 24 / MONTH_H * (STORED_GB_MONTH + RECOVERY_GB_MONTH)
+    runs = total(line for line in million(received) if not line.what.startswith("DynamoDB"))
+    phases = sum(of_units(units) for units in (life.created, life.ran, life.deleted))
+    rest = a_request() + phases + stored + clean_up() + (secrets() if life is WITH_SECRET else 0)
+    return Line("one-time jobs", rest + runs.dollars, runs.free)
+
+
+def of_a_life() -> list[tuple[str, ...]]:
+    rows: list[tuple[str, Units, float, float]] = []
+    for what, units, rest in (
+        ("jobs created, one by one", REQUESTS.created, 0.0),
+        ("jobs changed in one member", REQUESTS.changed, 0.0),
+        ("jobs deleted, with the clean-up", REQUESTS.deleted, clean_up()),
+    ):
+        price = a_request() + of_units(units) + rest
+        rows.append((what, units, price, price))
+    for what, life in (("one-time jobs", ONE_TIME), ("one-time jobs with a secret", WITH_SECRET)):
+        phases = (life.created, life.ran, life.deleted)
+        units = Units(sum(each.writes for each in phases), sum(each.reads for each in phases))
+        both = (one_time(life, _assumed(name)).dollars for name in ("bunched", "spread"))
+        rows.append((f"{what}: created, run, deleted after {ENDED_JOB_DAYS} days", units, *both))
+    added = Units(WITH_SECRET.ran.writes - ONE_TIME.ran.writes, WITH_SECRET.ran.reads - ONE_TIME.ran.reads)
+    price = of_units(added) + secrets()
+    rows.append((f"a secret in each run: added, of which KMS {_dollars(secrets())}", added, price, price))
+    return [(what, f"{units.writes}", f"{units.reads:g}", *map(_dollars, prices)) for what, units, *prices in rows]
+
+
 def more() -> list[Line]:
     """Returns the lines that usage adds to a month, and a dashboard beyond the free ones."""
     return [
@@ -189,7 +280,16 @@ def more() -> list[Line]:
         Line("The dashboard (`Dashboard=on`, the default), from the account's fourth on", DASHBOARD, DASHBOARD),
         Line("10,000 tokens of the stack's own identity", 10_000 * KMS_RSA_REQUEST),
         Line("A million requests to the API: API Gateway", MILLION * HTTP_REQUEST),
+        _out(),
+        Line("A NAT gateway, for each zone (only with `VpcSubnets`, or in a VPC of your own)", NAT_H * MONTH_H),
+        Line("A million calls of targets through it", MILLION * _assumed("both_kb") * GB_OF_KB * NAT_GB),
     ]
+
+
+def _out() -> Line:
+    """Returns the line for data to the internet."""
+    gb = MILLION * _assumed("out_kb") * GB_OF_KB
+    return Line("A million calls of targets on the internet: data out", gb * OUT_GB, min(gb, FREE_OUT_GB) * OUT_GB)
 
 
 def total(lines: Iterable[Line]) -> Line:
@@ -221,9 +321,11 @@ def assumptions() -> list[tuple[str, ...]]:
 
 def in_short() -> list[tuple[str, ...]]:
     bunched, spread, month = total(million(_assumed("bunched"))), total(million(_assumed("spread"))), total(idle())
+    once = one_time(ONE_TIME, _assumed("spread"))
     return [
         ("a million successful runs, many due at once", _dollars(bunched.dollars), _dollars(bunched.with_free)),
         ("a million successful runs, each due alone", _dollars(spread.dollars), _dollars(spread.with_free)),
+        ("a million one-time jobs: created, run alone and deleted", _dollars(once.dollars), _dollars(once.with_free)),
         ("a month in which nothing runs, alarms included", _dollars(month.dollars), _dollars(month.with_free)),
     ]
 
@@ -237,6 +339,7 @@ TABLES: Mapping[str, tuple[tuple[str, ...], Callable[[], list[tuple[str, ...]]]]
         ("A million successful runs, in dollars", "bunched", "with the free tier", "spread", "with the free tier"),
         of_a_million,
     ),
+    "costs-of-a-life": (("A million, in dollars", "write units", "read units", "bunched", "spread"), of_a_life),
     "costs-of-a-month": (("A month, in dollars", "list price", "with the free tier"), of_a_month),
     "costs-assumed": (("Assumed", "Value", "Answer of the first deploy"), assumptions),
     "costs-in-short": (("In dollars", "list price", "with the free tier"), in_short),

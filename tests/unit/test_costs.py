@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from samtranslator.yaml_helper import yaml_parse
+
+from tests.bench import lives
 
 ROOT = Path(__file__).resolve().parents[2]
 A_MILLION, A_MONTH, A_MONTH_OF_RUNNING = 5.00, 5.00, 2.90
@@ -41,6 +44,32 @@ def test_units_come_from_the_benchmarks(costs: Any) -> None:
 
     with pytest.raises(ValueError, match="has no line"):
         costs.counted(page.replace("An idle tick over", "A quiet tick over"))
+
+
+def test_the_units_of_a_jobs_life_are_the_counted_ones(costs: Any) -> None:
+    assert asdict(costs.ONE_TIME) == asdict(lives.one_time())
+    assert asdict(costs.WITH_SECRET) == asdict(lives.one_time(**lives.SECRET))
+    assert asdict(costs.REQUESTS) == asdict(lives.asked())
+
+
+def test_secrets_of_a_million_runs_cost_the_key_service_at_most_ten_cents(costs: Any) -> None:
+    assert 0 < costs.secrets() <= 0.10
+
+
+def test_a_one_time_job_pays_for_its_creation_and_deletion_too(costs: Any) -> None:
+    once, run = costs.one_time(costs.ONE_TIME, 1), costs.total(costs.million(1))
+
+    assert once.dollars > run.dollars + costs.of_units(costs.REQUESTS.created) + costs.a_request()
+    assert costs.one_time(costs.WITH_SECRET, 1).dollars > once.dollars
+
+
+@pytest.mark.parametrize("page", ["docs/guide/compared.md", "docs/operate/costs.md"])
+def test_pages_state_the_computed_prices_of_both_kinds_of_jobs(costs: Any, page: str) -> None:
+    text = (ROOT / page).read_text()
+
+    for price in (costs.million, lambda received: [costs.one_time(costs.ONE_TIME, received)]):
+        low, high = (costs.total(price(received)).dollars for received in (10, 1))
+        assert f"${low:.0f} to ${high:.0f}" in text
 
 
 @pytest.mark.parametrize(
