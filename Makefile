@@ -171,6 +171,10 @@ sam-validate: setup-sam ## sam validate --lint
 sam-build: setup-sam ## sam build, for both processors
 	@$(SAM) build
 
+.PHONY: sbom
+sbom: setup ## Write sbom.json: the packages of the layers with their versions and hashes (CycloneDX)
+	@$(PY) .ci/sbom.py
+
 .PHONY: sam-deploy-local
 sam-deploy-local: setup sam-build ## sam deploy of what was built to the local stack's emulator, as a stack of its own
 	@$(PY) .ci/sam_deploy_local.py

@@ -6,9 +6,10 @@ from typing import Any
 
 from sweephand import cold_start
 from sweephand.flow.sweep import sweep
-from sweephand.wiring import build
+from sweephand.wiring import build, report_subnets
 
 world = build()
+report_subnets(world)
 cold_start.over()
 
 

@@ -36,7 +36,7 @@ VARIABLES = {
     | OIDC
     | FILES
     | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME", "CALLBACK_TIMEOUT_S", "STACK_SECRET_ID", "TENANT_RATE_MOST"}
-    | {"DEAD_LETTER_QUEUE_ARN"},
+    | {"DEAD_LETTER_QUEUE_ARN", "QUEUE_KEY_ID"},
     "SapApiFunction": EVERYWHERE
     | SENDS
     | CALLS_HTTP
@@ -49,12 +49,15 @@ VARIABLES = {
     | OIDC
     | {"ALLOWED_PRIVATE_TARGETS", "PLAIN_HTTP_TARGETS", "AZURE_STORAGE_SUFFIX", "AZURE_SERVICE_BUS_SUFFIX", "KEY_ID"}
     | {"LOOK_AHEAD_S", "FACADE", "EVENT_BUS_NAME", "STACK_SECRET_ID", "TENANT_RATE_MOST"},
-    "SweeperFunction": EVERYWHERE | SENDS | ASKS | {"LOOK_AHEAD_S"},
+    "SweeperFunction": EVERYWHERE | SENDS | ASKS | {"LOOK_AHEAD_S", "VPC_SUBNETS"},
     "ExecutorFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES | {"DEAD_LETTER_QUEUE_URL", "ARCHIVE_QUEUE_URL"},
     "ExecutorSlowFunction": EVERYWHERE | SENDS | CALLS_OUT | SETTLES,
     "AuditorFunction": EVERYWHERE | SENDS | {"LOOK_AHEAD_S", "EVENT_BUS_NAME"},
     "OperationsFunction": EVERYWHERE | SENDS | ASKS | FILES | {"EVENT_BUS_NAME"},
 }
+SUBNETS = "subnet-0a1b2c3d,subnet-0123456789abcdef0"
+GROUPS = "sg-0a1b2c3d"
+KEY = "1234abcd-12ab-34cd-56ef-1234567890ab"
 FOLDERS = {
     "ApiFunction": "functions/api",
     "SapApiFunction": "functions/api",
@@ -207,6 +210,29 @@ def test_every_log_expires(deployed):
     assert {name: group["RetentionInDays"] for name, group in groups.items()} == dict.fromkeys(
         (*LOGS.values(), "AccessLogs"), 7
     )
+
+
+def test_all_functions_run_in_the_subnets_of_the_organisation_if_it_names_any(stack, deployed):
+    inside = of_type(deployed(VpcSubnets=SUBNETS, VpcSecurityGroups=GROUPS), "AWS::Lambda::Function")
+    outside = of_type(stack, "AWS::Lambda::Function")
+
+    wanted = {"SubnetIds": {"Fn::Split": [",", SUBNETS]}, "SecurityGroupIds": {"Fn::Split": [",", GROUPS]}}
+    assert {name: function["VpcConfig"] for name, function in inside.items()} == dict.fromkeys(outside, wanted)
+    assert not [name for name, function in outside.items() if "VpcConfig" in function]
+
+
+def test_logs_are_encrypted_with_the_key_of_the_organisation_if_it_names_one(stack, deployed):
+    own = of_type(deployed(KmsKeyId=KEY), "AWS::Logs::LogGroup")
+
+    assert own.keys() == {*LOGS.values(), "AccessLogs"}
+    assert {group["KmsKeyId"] for group in own.values()} == {f"arn:aws:kms:eu-central-1:123456789012:key/{KEY}"}
+    assert not [group for group in of_type(stack, "AWS::Logs::LogGroup").values() if "KmsKeyId" in group]
+
+
+@pytest.mark.parametrize("function", LOGS)
+def test_lambdas_own_report_of_each_invocation_is_kept_in_the_log(stack, function):
+    """It has the memory, the duration and the time of a cold start."""
+    assert stack["Resources"][function]["Properties"]["LoggingConfig"]["SystemLogLevel"] == "INFO"
 
 
 @pytest.mark.parametrize("function", FOLDERS)

@@ -84,6 +84,14 @@ def test_the_cloudformation_form_shows_every_parameter_once(raw):
         ("EndpointUrl", "http://host.docker.internal:4566"),
         ("AllowedPrivateTargets", "10.1.0.0/16"),
         ("AllowedPrivateTargets", "127.0.0.0/8,::1/128"),
+        ("TargetRoleArns", "arn:aws:iam::*:role/sweephand-target-*,arn:aws:iam::123456789012:role/x/*"),
+        ("PermissionsBoundary", "arn:aws-us-gov:iam::123456789012:policy/teams/boundary"),
+        ("RolePath", "/"),
+        ("RolePath", "/teams/jobs/"),
+        ("KmsKeyId", "1234abcd-12ab-34cd-56ef-1234567890ab"),
+        ("KmsKeyId", "mrk-1234abcd12ab34cd56ef1234567890ab"),
+        ("VpcSubnets", "subnet-0a1b2c3d,subnet-0123456789abcdef0"),
+        ("VpcSecurityGroups", "sg-0a1b2c3d"),
         ("WarmReadUnits", "12000"),
         ("WarmReadUnits", "200000"),
         ("WarmWriteUnits", "4000"),
@@ -114,6 +122,17 @@ def test_a_sensible_value_is_accepted(name, value):
         ("AllowedPrivateTargets", "10.1.0.0/16, 10.2.0.0/16"),
         ("AllowedPrivateTargets", "*"),
         ("PlainHttpTargets", "yes"),
+        ("TargetRoleArns", "*"),
+        ("TargetRoleArns", "arn:aws:iam::*:role/*"),
+        ("TargetRoleArns", "arn:aws:iam::123456789012:role/a*b"),
+        ("PermissionsBoundary", "boundary"),
+        ("RolePath", "teams"),
+        ("RolePath", "/teams"),
+        ("KmsKeyId", "alias/jobs"),
+        ("KmsKeyId", "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
+        ("KmsKeyId", "1234abcd-12ab-34cd-56ef-1234567890ab,1234abcd-12ab-34cd-56ef-1234567890ac"),
+        ("VpcSubnets", "vpc-0a1b2c3d"),
+        ("VpcSecurityGroups", "default"),
         ("WarmReadUnits", "11999"),
         ("WarmWriteUnits", "3999"),
         ("SweepWorkers", 6),
@@ -179,6 +198,22 @@ def test_the_consoles_sign_in_needs_an_issuer_whose_tokens_the_api_accepts(raw):
         {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]}
         for name in ("OidcIssuers", "ConsoleTokenUrl", "ConsoleClientId")
     ]
+
+
+def test_subnets_without_security_groups_are_refused_before_anything_is_created(raw):
+    (assertion,) = raw["Rules"]["SubnetsNeedSecurityGroups"]["Assertions"]
+    empty = [{"Fn::Equals": [{"Ref": name}, ""]} for name in ("VpcSubnets", "VpcSecurityGroups")]
+
+    assert assertion["Assert"] == {"Fn::Or": [{"Fn::And": empty}, {"Fn::And": [{"Fn::Not": [each]} for each in empty]}]}
+
+
+def test_rules_use_only_functions_that_cloudformation_evaluates_there(raw):
+    def functions(node):
+        if isinstance(node, dict):
+            return {name for name in node if name.startswith("Fn::")}.union(*map(functions, node.values()))
+        return set().union(*map(functions, node)) if isinstance(node, list) else set()
+
+    assert functions(raw["Rules"]) <= {"Fn::And", "Fn::Contains", "Fn::Equals", "Fn::Not", "Fn::Or"}
 
 
 LAMBDA_S_ENVIRONMENT = 4_096

@@ -7,6 +7,7 @@ import pytest
 from sweephand.flow.tenants.callback_keys import OWNER
 from sweephand.security.key_service import CALLBACKS, SECRETS, context
 from tests.template.cloudformation import of_type
+from tests.template.test_functions import GROUPS, SUBNETS
 
 READS = {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
 WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
@@ -184,8 +185,26 @@ def test_no_right_applies_to_every_resource(stack, role):
 
 
 @pytest.mark.parametrize("role", GRANTED)
-def test_no_role_includes_rights_defined_elsewhere(stack, role):
+def test_no_role_includes_rights_defined_elsewhere_except_lambdas_own_to_join_subnets(stack, deployed, role):
+    inside = deployed(VpcSubnets=SUBNETS, VpcSecurityGroups=GROUPS)
+
     assert "ManagedPolicyArns" not in stack["Resources"][role]["Properties"]
+    assert inside["Resources"][role]["Properties"]["ManagedPolicyArns"] == [
+        "arn:aws:iam::aws:policy/service-role/AWSLambdaENIManagementAccess"
+    ]
+    assert _granted(inside, role) == GRANTED[role]
+
+
+BOUNDARY = "arn:aws:iam::123456789012:policy/teams/jobs-boundary"
+
+
+@pytest.mark.parametrize("role", GRANTED)
+def test_every_role_has_the_path_and_the_boundary_of_the_organisation(stack, deployed, role):
+    bound = deployed(PermissionsBoundary=BOUNDARY, RolePath="/teams/jobs/")["Resources"][role]["Properties"]
+    free = stack["Resources"][role]["Properties"]
+
+    assert (bound["Path"], bound["PermissionsBoundary"]) == ("/teams/jobs/", BOUNDARY)
+    assert (free["Path"], "PermissionsBoundary" in free) == ("/", False)
 
 
 @pytest.mark.parametrize("role", GRANTED)
@@ -287,7 +306,7 @@ def _on_the_key(stack, role, chosen):
     }
 
 
-TARGET_ROLES = "arn:aws:iam::111122223333:role/a,arn:aws:iam::111122223333:role/b"
+TARGET_ROLES = "arn:aws:iam::111122223333:role/a,arn:aws:iam::*:role/sweephand-target-*"
 
 
 def test_executors_assume_only_the_roles_of_the_parameter(deployed):
@@ -298,6 +317,13 @@ def test_executors_assume_only_the_roles_of_the_parameter(deployed):
         for role in GRANTED
     }
 
+    always_for_a_tenant = [
+        each["Condition"]
+        for role in GRANTED
+        for each in _statements(stack, role)
+        if "sts:AssumeRole" in _listed(each["Action"])
+    ]
+    assert always_for_a_tenant == [{"Null": {"sts:ExternalId": "false"}}] * 2
     those = [{"Fn::Split": [",", TARGET_ROLES]}]
     assert {role: found for role, found in assuming.items() if found} == {
         "ExecutorRole": those,

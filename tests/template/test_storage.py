@@ -6,6 +6,7 @@ import pytest
 
 from sweephand.flow.bulk.export_runs import FILE_KEPT
 from tests.template.cloudformation import of_type
+from tests.template.test_functions import KEY
 
 KEPT = ("Table", "Key", "IdentityKey", "StackSecret", "FilesBucket", "FilesBucketPolicy")
 
@@ -82,6 +83,22 @@ def test_the_table_can_be_restored_to_any_second_of_the_last_weeks(stack):
 def test_the_table_is_encrypted_with_dynamodbs_own_free_key(stack):
     """With SSEEnabled it would be a KMS key, whose requests are billed; without the property it is AWS's own."""
     assert "SSESpecification" not in stack["Resources"]["Table"]["Properties"]
+
+
+def test_table_bucket_and_credential_are_encrypted_with_the_key_of_the_organisation_if_it_names_one(deployed):
+    kept = deployed(KmsKeyId=KEY)["Resources"]
+    (rule,) = kept["FilesBucket"]["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+
+    assert kept["Table"]["Properties"]["SSESpecification"] == {
+        "SSEEnabled": True,
+        "SSEType": "KMS",
+        "KMSMasterKeyId": KEY,
+    }
+    assert kept["StackSecret"]["Properties"]["KmsKeyId"] == KEY
+    assert rule == {
+        "ServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": KEY},
+        "BucketKeyEnabled": True,
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in KEPT if name != "Table"])

@@ -172,3 +172,41 @@ def test_an_invalid_role_is_reported(text: str) -> None:
 def test_the_parameter_is_separated_by_commas() -> None:
     assert role_arns("") == frozenset()
     assert role_arns(f"{ROLE},{ROLE}2") == {ROLE, f"{ROLE}2"}
+
+
+PREFIXES = "arn:aws:iam::*:role/sweephand-target-*,arn:aws:iam::111122223333:role/jobs/*"
+BY_PREFIX = AwsSettings(roles=role_arns(PREFIXES))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "arn:aws:iam::111122223333:role/sweephand-target-a",
+        "arn:aws:iam::999988887777:role/sweephand-target-/x",
+        "arn:aws:iam::111122223333:role/jobs/a/b",
+    ],
+)
+def test_a_role_whose_name_begins_as_the_parameter_says_may_be_used(text: str) -> None:
+    assert check_role(text, BY_PREFIX) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "arn:aws:iam::111122223333:role/other",
+        "arn:aws:iam::111122223333:role/path/sweephand-target-a",
+        "arn:aws:iam::999988887777:role/jobs/a",
+        "arn:aws:iam::111122223333:role/Sweephand-target-a",
+        "arn:aws-cn:iam::111122223333:role/sweephand-target-a",
+        "arn:aws:iam::111122223333:role/sweephand-target",
+    ],
+)
+def test_a_role_outside_the_prefix_is_refused_with_the_parameter_that_decides(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="is not among the roles that this stack may assume"):
+        check_role(text, BY_PREFIX)
+
+
+@pytest.mark.parametrize("text", [*PREFIXES.split(","), "*"])
+def test_a_job_names_one_role_and_no_pattern(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="must be the ARN of a role"):
+        check_role(text, BY_PREFIX)

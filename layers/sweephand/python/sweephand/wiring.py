@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.loaders import Loader
@@ -32,7 +33,18 @@ with lazy():
     from sweephand import actions
     from sweephand.flow.tenants import callback_keys, secret_box
     from sweephand.messaging import event_bus
-    from sweephand.security import caller, guard, identity, jwks, key_service, oidc, target_roles, tasks, tokens
+    from sweephand.security import (
+        caller,
+        guard,
+        identity,
+        jwks,
+        key_service,
+        oidc,
+        subnets,
+        target_roles,
+        tasks,
+        tokens,
+    )
     from sweephand.store.index import shards
     from sweephand.store.operations import files
     from sweephand.store.tenants import collection_cache, credentials, pointer_keys, tenants
@@ -81,6 +93,21 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         shards=later(lambda: shards.Shards(table, settings.shards)),
         journal=journal,
     )
+
+
+def report_subnets(world: World) -> None:
+    """Logs which services the functions' subnets do not reach, in one line. Does nothing outside a VPC."""
+    settings = world.settings
+    if not settings.vpc_subnets or settings.aws_endpoint_url:
+        return
+    session = world.table.session
+    made = {name: session.create_client(name, region_name=settings.region) for name in subnets.SERVICES}
+    missing = subnets.unreachable({name: urlsplit(client.meta.endpoint_url).netloc for name, client in made.items()})
+    if missing:
+        world.journal.error(
+            "VpcSubnets do not reach all services that the functions call: they need endpoints or a NAT gateway",
+            reason=", ".join(missing),
+        )
 
 
 class Later:

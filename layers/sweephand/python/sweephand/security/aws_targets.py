@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 
 from sweephand.errors import InvalidRequest
 from sweephand.records import dataclass
@@ -63,7 +64,7 @@ def check_role(text: str, settings: AwsSettings) -> str:
     """Returns the ARN of a role that jobs may use. Raises InvalidRequest(None, reason) for any other."""
     if not _ROLE.fullmatch(text):
         raise InvalidRequest(None, "must be the ARN of a role: arn:aws:iam::ACCOUNT:role/NAME")
-    if text not in settings.roles:
+    if not any(fnmatchcase(text, role) for role in settings.roles):
         raise InvalidRequest(None, "is not among the roles that this stack may assume (parameter TargetRoleArns)")
     return text
 

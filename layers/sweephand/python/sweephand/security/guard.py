@@ -73,7 +73,9 @@ _DEFAULT_PORT = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class AwsSettings:
-    """The settings for AWS targets. roles: TargetRoleArns. The others identify the stack's own resources.
+    """The settings for AWS targets. roles: TargetRoleArns, where * stands for any characters.
+
+    The others identify the stack's own resources.
 
     application_queues: how the names of the queues of applications begin; empty if there are none.
     """

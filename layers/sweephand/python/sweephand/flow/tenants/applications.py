@@ -69,11 +69,12 @@ def register(
 
 
 def _attributes(world: World) -> dict[str, str]:
+    key_id = world.settings.queue_key_id
     redrive = {"deadLetterTargetArn": world.settings.dead_letter_queue_arn, "maxReceiveCount": application.RECEIVES}
     return {
         "VisibilityTimeout": str(application.LEASE_S),
         "MessageRetentionPeriod": str(KEPT_S),
-        "SqsManagedSseEnabled": "true",
+        **({"KmsMasterKeyId": key_id} if key_id else {"SqsManagedSseEnabled": "true"}),
         "RedrivePolicy": json.dumps(redrive),
         "Policy": json.dumps(OVER_TLS_ONLY),
     }
