@@ -57,6 +57,7 @@ def places(scenario: Scenario, each: int) -> range:
     return range(sum(map(ord, scenario.name)) % each, len(play(scenario).calls), each)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.repeats
 @pytest.mark.parametrize("name", NAMES)
 def test_a_delete_between_two_calls_fails_nothing(name: str) -> None:

@@ -260,6 +260,7 @@ def plans(name: str) -> list[list[tuple[int, str]]]:
     return [*([each] for each in single), *(sorted(chance.sample(single, 2)) for _ in range(PAIRS))]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", VERBS)
 def test_a_large_change_keeps_its_word_if_the_table_refuses_its_last_calls(name: str) -> None:
     """Plays a storm in each third of the request, and a pair of faults; the long tests play all."""

@@ -148,6 +148,7 @@ def calls_of(verb: str, size: int) -> Faults:
 FAULTS = ("crash-before", "crash-after", "answer-lost", "conflict", "throttled")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.usefixtures("small_transactions")
 def test_a_large_change_interrupted_anywhere_is_completed(verb: str) -> None:

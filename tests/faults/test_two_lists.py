@@ -130,6 +130,7 @@ SAMPLE = 4
 """A test run by hand or by CI takes each fourth order, the long tests all."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
 def test_two_concurrent_lists_leave_one_applied_and_report_it_truthfully(lists: tuple[Any, Any]) -> None:
     told = {at_once(lists, order) for order in [*orders(CALLS, CALLS)][::SAMPLE]}

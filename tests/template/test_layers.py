@@ -102,6 +102,7 @@ def test_a_layer_loads_no_compiled_module_so_that_it_fits_every_processor(built,
     assert list(python.rglob("*.so")) == []
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("layer", "machine"), [("CryptographyX86Layer", "x86_64"), ("CryptographyArmLayer", "aarch64")]
 )

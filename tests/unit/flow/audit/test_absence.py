@@ -111,6 +111,7 @@ def test_no_target_is_called_again_after_60_days_without_an_audit(stage: Stage, 
     settled(stage, planned)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("days", [10, 18, 30, 60])
 @pytest.mark.parametrize("before", [3, 20])
 def test_a_deleted_stack_that_is_restored_calls_nothing_again(stage: Stage, before: int, days: int) -> None:
