@@ -205,12 +205,14 @@ def test_a_target_that_hangs_needs_attention_until_it_answers_even_if_no_run_has
 
     (item,) = needs(api)
     schedule = made["schedules"][0]["id"]
-    due = "2027-03-01T12:02:00Z"
+    api.stage.pass_time(70)
+    due = "2027-03-01T12:03:00Z"
     explained = api.get(f"/v1/jobs/{made['id']}/schedules/{schedule}/explain", query={"at": due}).json
     api.stage.endpoint.answer = OK
     api.stage.run(120)
 
     assert (item["kind"], item["id"], item["reason"]) == ("target", "https://dead.example", "NO_ANSWER")
     assert item["sentence"].startswith("https://dead.example has not answered since 2027-03-01T12:01:15Z")
-    assert explained["occurs"]
+    assert explained["state"] == "SCHEDULED"
+    assert "waits in the slow queue, because https://dead.example has not answered" in str(explained["reasons"])
     assert needs(api) == []

@@ -30,9 +30,11 @@ class Load:
         self.silent: set[str] = set()
         self.late: dict[str, list[float]] = {}
 
-    def create(self, number: int, url: str, timing: dict[str, object], *, hangs: bool = False) -> None:
+    def create(
+        self, number: int, url: str, timing: dict[str, object], *, hangs: bool = False, **outcome: object
+    ) -> None:
         for n in range(number):
-            action = self.stage.action(url=url.format(n=n), retry={"type": "none"})
+            action = self.stage.action(url=url.format(n=n), retry={"type": "none"}, outcome=outcome)
             planned = self.stage.create(timing, action=action)
             if hangs:
                 self.silent.add(planned.job.id)
@@ -72,6 +74,7 @@ def test_other_jobs_keep_their_second_while_one_host_hangs_for_24_calls_a_minute
     assert there.silences.keys() == {"https://hangs.example"}
 
 
+@pytest.mark.long
 def test_other_jobs_are_hardly_late_when_a_hundred_jobs_begin_to_hang_in_one_second(load: Load) -> None:
     load.create(5, "https://works.example/{n}", SECONDS)
     load.create(100, "https://hangs.example/{n}", {"every": "PT1M"}, hangs=True)
@@ -80,6 +83,16 @@ def test_other_jobs_are_hardly_late_when_a_hundred_jobs_begin_to_hang_in_one_sec
 
     assert p99(load.late["others"]) <= 5
     assert max(load.late["others"]) <= 5
+
+
+@pytest.mark.long
+def test_jobs_of_the_slow_queue_are_hardly_late_while_the_calls_of_a_hundred_jobs_hang_there(load: Load) -> None:
+    load.create(100, "https://hangs.example/{n}", {"every": "PT1M"}, hangs=True)
+    load.create(2, "https://works.example/{n}", {"every": "PT2S"}, answerTimeoutSeconds=30)
+
+    play(load, 240)
+
+    assert p99(load.late["others"]) <= 5
 
 
 def test_other_jobs_are_hardly_late_when_each_hanging_call_is_to_another_host(load: Load) -> None:
@@ -91,6 +104,7 @@ def test_other_jobs_are_hardly_late_when_each_hanging_call_is_to_another_host(lo
     assert p99(load.late["others"]) <= 2
 
 
+@pytest.mark.long
 def test_an_executor_deletes_what_it_received_itself_and_leaves_what_it_could_not_settle(load: Load) -> None:
     load.create(1, "https://hangs.example/a", {"every": "PT1M"}, hangs=True)
     load.create(20, "https://works.example/{n}", {"every": "PT1S", "count": 20})
