@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -398,3 +398,34 @@ def test_the_watches_of_a_deleted_tenant_go_with_it(stage: Stage, hosts: Hosts) 
     watches.forget(stage.world.table, TENANT)
 
     assert away(stage) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Outcome(Verdict.FAILED, Reason.GUARD, message="a secret cannot be decrypted"),
+        Outcome(Verdict.FAILED, Reason.BAD_PAYLOAD, message="it cannot be read"),
+        replace(BUSY, apart=True),
+    ],
+    ids=["guard", "payload", "token"],
+)
+def test_an_attempt_that_did_not_reach_its_target_changes_no_note(stage: Stage, hosts: Hosts, other: Outcome) -> None:
+    hosts.silent.add("https://dead.example/")
+    hosts.job("https://dead.example/a", retry={"type": "none"})
+    stage.run(120)
+    assert notes(stage) == {"https://dead.example"}
+
+    hosts.outcome, hosts.takes_s = other, 0
+    stage.run(120)
+
+    assert notes(stage) == {"https://dead.example"}
+
+
+def test_a_server_of_tokens_that_does_not_answer_is_no_silent_target(stage: Stage, hosts: Hosts) -> None:
+    hosts.silent.add("https://works.example/")
+    hosts.outcome = replace(HANGS, apart=True)
+    hosts.job("https://works.example/a", retry={"type": "none"})
+
+    stage.run(120)
+
+    assert notes(stage) == set()

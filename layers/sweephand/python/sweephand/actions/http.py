@@ -232,7 +232,7 @@ class Http(Action):
             sending = Sending(self.method, target, self._sent_headers(how, call, content_type, content), content)
             answer, request_auth = self._authenticated_exchange(how, call, sending, deadline, outbound)
         except NotAuthenticated as without:
-            return without.outcome
+            return replace(without.outcome, apart=True)
         except InvalidRequest as wrong:
             return failed(Reason.GUARD, wrong.reason, retryable=False)
         except BadPayloadError as wrong:

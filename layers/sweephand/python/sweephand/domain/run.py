@@ -152,6 +152,7 @@ class Outcome:
     another attempt (410). retry_after_s: requested by the target, already capped. final: whether no attempt follows,
     whatever the policy. task: the ARN of the started ECS task. ends_as: the state of the run if no attempt follows;
     None if the reason determines it. answer_headers: one per line, without secrets; None if nobody reads them.
+    apart: whether it is about another server, such as the one that issues tokens, and says nothing about the target.
     """
 
     verdict: Verdict
@@ -166,6 +167,7 @@ class Outcome:
     task: str | None = None
     ends_as: State | None = None
     answer_headers: str | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,11 @@ def did_not_answer(outcome: Outcome) -> Reason | None:
     return None
 
 
+def has_answered(outcome: Outcome) -> bool:
+    """Returns whether the target answered. An attempt that failed before its call shows neither."""
+    return outcome.http_status is not None or outcome.verdict in {Verdict.SUCCEEDED, Verdict.ACCEPTED}
+
+
 def of(notes: Notes, targets: tuple[str, ...], now: datetime) -> str | None:
     """Returns the host or address of a call that is known not to answer; None if there is none."""
     return next((each for each in targets if each in notes and notes[each].until > now), None)

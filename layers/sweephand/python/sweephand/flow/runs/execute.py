@@ -393,6 +393,8 @@ def _note_answer(world: World, lane: Lane, mine: Run, outcome: Outcome, context:
     assert context.job is not None
     action = run_action.action_of(context.job, mine.kind)
     answered = outcome.http_status is not None
+    if outcome.apart:
+        return
     if answered:
         world.memory.answered(mine.tenant, run_action.targets_of(action), world.clock.now())
     if context.terms.silences or not (answered or outcome.verdict is OutcomeVerdict.SUCCEEDED):

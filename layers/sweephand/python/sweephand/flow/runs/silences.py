@@ -44,7 +44,7 @@ def follow(world: World, run: Run, action: ActionSpec, outcome: Outcome, home: L
         targets = targets_of(action)
         reason = silence.did_not_answer(outcome)
         if reason is None:
-            if silence.of(notes, targets, world.clock.now()) is not None:
+            if silence.has_answered(outcome) and silence.of(notes, targets, world.clock.now()) is not None:
                 _change(world, run.tenant, lambda there: silence.answered(there, targets))
             return
         target = _unanswered(world, run, targets if home is Lane.FAST else targets[1:])
