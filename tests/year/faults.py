@@ -27,7 +27,8 @@ class Faults:
     """Answers the calls of all functions.
 
     kinds: what this life has. rate: how many of its calls meet one of them. calm: none from now on. between: what
-    others do just before a call. deaths: after how many calls the next functions die.
+    others do just before a call. deaths: after how many calls the next functions die. out: service -> until when it
+    answers nobody.
     """
 
     chance: Random
@@ -38,6 +39,7 @@ class Faults:
     calm: bool = False
     between: Callable[[], None] = lambda: None
     deaths: list[int] = field(default_factory=list)
+    out: dict[str, datetime] = field(default_factory=dict)
     met: Counter[str] = field(default_factory=Counter)
     calls: int = 0
     _throttled: dict[str, datetime] = field(default_factory=dict)
@@ -48,6 +50,8 @@ class Faults:
         if self.calm:
             return act()
         self.between()
+        if passing.service in self.out and self.clock.now() < self.out[passing.service]:
+            return self._meet("server-fault", passing, act)
         if passing.service == "dynamodb" and self._is_throttled(passing):
             return self._meet("throttled", passing, act)
         if self.deaths and passing.service != "kms":

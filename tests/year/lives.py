@@ -20,6 +20,13 @@ from tests.year.tenant import Tenant
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 LENGTHS = {"hours": 6 * HOUR, "days": 3 * DAY, "month": 30 * DAY, "year": 366 * DAY}
+SERVICES = frozenset({"dynamodb", "sqs", "kms"})
+OUTAGES = (
+    *({each} for each in (*FUNCTIONS, "worker")),
+    *({"sweeper", "executor"}, {*FUNCTIONS}),
+    *({"dynamodb"}, {"sqs", "executor", "worker"}, {"kms"}, {"dynamodb", "sqs", "kms", "executor", "worker"}),
+)
+"""What fails together: without its queue, no function gets a message."""
 QUIET = 16 * DAY
 """After the end: longer than a copy of a message can take, and than a row is kept."""
 
@@ -100,16 +107,15 @@ class Life:
         self._end()
 
     def _outage(self) -> None:
-        functions = self.chance.choice(
-            [[each] for each in (*FUNCTIONS, "worker")] + [["sweeper", "executor"], list(FUNCTIONS)]
-        )
-        most_s = min(6 * DAY, self.length / 10).total_seconds()
-        seconds = round(40 * (most_s / 40) ** self.chance.random())
-        for function in functions:
-            until = self.now + timedelta(seconds=seconds)
-            self.service.out[function] = max(until, self.service.out.get(function, until))
-            self.outages.append((function, self.now, until))
-        self.at(self.now + timedelta(seconds=seconds), lambda: None)
+        """Takes functions away, or services that they need: these for at most four hours, which end no run uncalled."""
+        taken = self.chance.choice(OUTAGES)
+        most_s = min(6 * DAY if taken <= {*FUNCTIONS, "worker"} else 4 * HOUR, self.length / 10).total_seconds()
+        until = self.now + timedelta(seconds=round(40 * (most_s / 40) ** self.chance.random()))
+        for each in sorted(taken):
+            out = self.service.faults.out if each in SERVICES else self.service.out
+            out[each] = max(until, out.get(each, until))
+            self.outages.append((each, self.now, until))
+        self.at(until, lambda: None)
 
     def _audit(self) -> None:
         if not self.service.is_out("auditor"):
