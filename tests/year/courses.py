@@ -113,8 +113,13 @@ class Course:
         return self.plans[-1].rule
 
     @property
-    def exact(self) -> bool:
-        return all(plan.rule.exact for plan in self.plans)
+    def free(self) -> bool:
+        return any(plan.rule.free for plan in self.plans)
+
+    @property
+    def runs_when_enabled(self) -> bool:
+        """Tells whether it runs as soon as its owner is enabled, if it fell due while that was disabled."""
+        return self.policies.get("onEnable") == "run_now" and "at" in self.rule.body
 
     def follow(self, rule: Rule, span: Span, closed: Calendar | None) -> None:
         if self.plans:
@@ -134,12 +139,20 @@ class Course:
     def allowed(self, until: datetime) -> set[datetime]:
         """Returns the instants that may have one."""
         margin = OLD_PLAN + CLOCKS
-        return {
+        return self._first(margin) | {
             instant
             for plan in self.plans
             for instant in plan.instants(plan.begin.asked - margin, until)
             if plan.perhaps(instant, margin) and (self.gone is None or instant < self.gone.answered + CLOCKS)
         }
+
+    def _first(self, margin: timedelta) -> set[datetime]:
+        """Returns the instants at one of which it runs because it was created."""
+        if self.policies.get("onCreate") != "run_now" or "at" in self.plans[0].rule.body:
+            return set()
+        begin = self.plans[0].begin
+        since = begin.asked.replace(microsecond=0) - margin
+        return {since + timedelta(seconds=n) for n in range(int((begin.answered + 2 * margin - since).total_seconds()))}
 
     def surely_off(self, instant: datetime) -> bool:
         return any(each.surely(instant, NOTICED + CLOCKS) for each in self._off())

@@ -67,7 +67,8 @@ class Oracle:
         lines = [run for run in self.of_schedule[course.id] if run.range_count is not None]
         own = {run.planned_at for run in rows}
         wrong = [f"two rows of {at}" for at, number in Counter(run.planned_at for run in rows).items() if number > 1]
-        wrong += [f"{at} is of no plan: {own_row(rows, at)}" for at in sorted(own - allowed)]
+        strange = set() if course.free else own - allowed
+        wrong += [f"{at} is of no plan: {own_row(rows, at)}" for at in sorted(strange)]
         wrong += self._lines(course, lines, owed - own, allowed - own)
         for run in rows:
             wrong += self._row(course, run)
@@ -84,7 +85,7 @@ class Oracle:
             others = [each for each in lines if each is not line]
             alone = [at for at in owed if covers(line, at) and not any(covers(each, at) for each in others)]
             most = sum(covers(line, at) for at in allowed)
-            if not len(alone) <= (line.range_count or 0) <= most:
+            if not len(alone) <= (line.range_count or 0) <= (most if not course.free else line.range_count or 0):
                 yield f"a line counts {line.range_count}, not {len(alone)} to {most}: {brief(line)}"
             yield from self._skipped(course, line)
             if line.state in LATE:
@@ -101,12 +102,12 @@ class Oracle:
             yield from self._cancelled(course, run)
         elif run.reason is Reason.UNDELIVERED:
             yield f"undelivered: {brief(run)}"
-        if run.id in self.first_calls and course.surely_off(run.planned_at):
+        if run.id in self.first_calls and course.surely_off(run.planned_at) and not course.runs_when_enabled:
             yield f"called though it was off: {brief(run)}"
         if run.reason is Reason.EXECUTOR_LOST and not self.life.service.faults.met:
             yield f"lost without a fault: {brief(run)}"
         waits = course.policies["overlap"] != "allow" or "flowKey" in course.policies
-        if not waits and run.id in self.first_calls:
+        if not waits and run.id in self.first_calls and not course.runs_when_enabled:
             yield from self._late(course, run, self.first_calls[run.id].at)
 
     def _late(self, course: Course, run: Run, called_at: datetime) -> Iterator[str]:
@@ -139,13 +140,18 @@ class Oracle:
     def _missed(self, course: Course, run: Run) -> Iterator[str]:
         """Checks that what is missed was due in an outage, or before the end of one, under a policy that leaves out."""
         misfire = course.policies["misfire"]
-        if run.state is State.MISSED and misfire["type"] == "all":
+        if run.state is State.MISSED and misfire["type"] == "all" and not course.free:
             yield f"missed under the policy all: {brief(run)}"
         if run.reason is Reason.MAX_LATENESS and "maxLatenessSeconds" not in misfire:
             yield f"expired without a limit: {brief(run)}"
         ended = run.finished_at or run.planned_at
         waited = run.state is State.EXPIRED and "flowKey" in course.policies
-        if not waited and not self._outage(run.planned_at, ended) and not self.life.service.faults.met:
+        if (
+            not waited
+            and not course.free
+            and not self._outage(run.planned_at, ended)
+            and not self.life.service.faults.met
+        ):
             yield f"missed without an outage: {brief(run)}"
 
     def _cancelled(self, course: Course, run: Run) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _at_odds(tenant: Tenant, course: Course, instant: datetime, reply: Reply) ->
         return [f"{said}, but it has no row"]
     if owed and instant > now + CLOCKS + OLD_PLAN and not course.perhaps_off(now, instant) and not answer["occurs"]:
         return [f"{said}, but it will run"]
-    if answer["occurs"] and not own and instant not in course.allowed(instant):
+    if answer["occurs"] and not own and not course.free and instant not in course.allowed(instant):
         return [f"{said}, but it is of no plan"]
     return []
 

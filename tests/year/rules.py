@@ -26,7 +26,8 @@ Instants = Callable[[datetime, datetime], Iterator[datetime]]
 class Rule:
     """body: the members of the schedule in a request. instants: those after the first and up to the second one.
 
-    exact: whether its instants follow from the body alone. count: how many it has in all, if that is limited.
+    exact: whether its instants follow from the body alone. count: how many it has in all, if that is limited. free:
+    whether it may have any instant, because it follows its actual starts.
     """
 
     body: Mapping[str, object]
@@ -34,6 +35,7 @@ class Rule:
     zone: str = "UTC"
     exact: bool = True
     count: int | None = None
+    free: bool = False
 
 
 @cache
@@ -91,7 +93,7 @@ def shown(instant: datetime) -> str:
 
 def drawn(chance: Random, now: datetime, length: timedelta) -> Rule:
     """Draws a rule that fits a life of this length, from the kinds that a tenant has."""
-    kinds = [_steps, _steps, _steps_from, _minutes, _one_time, _counted]
+    kinds = [_steps, _steps, _steps_from, _minutes, _one_time, _counted, _actual_starts]
     if length >= 6 * DAY:
         kinds += [_cron_of_days, _cron_of_days, _cron_of_weeks, _sap_cron, _weekly_rrule]
     if length >= 60 * DAY:
@@ -133,6 +135,12 @@ def _counted(chance: Random, now: datetime, length: timedelta) -> Rule:
     plain = _steps(chance, now, length)
     count = chance.randint(1, MOST_COUNTED)
     return Rule({**plain.body, "count": count}, plain.instants, exact=False, count=count)
+
+
+def _actual_starts(chance: Random, now: datetime, length: timedelta) -> Rule:
+    plain, count = _steps_from(chance, now, length), chance.randint(1, MOST_COUNTED)
+    body = {**plain.body, "align": "actual_start", "count": count}
+    return Rule(body, plain.instants, exact=False, count=count, free=True)
 
 
 def _hour(chance: Random) -> time:

@@ -208,6 +208,8 @@ class Tenant:
                 "delivery": self.chance.choice(["at_least_once", "at_least_once", "at_most_once"]),
                 "onNothingLeft": "complete",
                 "onUnreachable": "continue",
+                **({"onCreate": "run_now"} if self.chance.random() < 0.2 else {}),
+                **({"onEnable": "run_now"} if self.chance.random() < 0.2 else {}),
                 **({"flowKey": FLOW_KEY} if self.chance.random() < 0.2 else {}),
             },
         }
