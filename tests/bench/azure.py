@@ -129,8 +129,8 @@ def _rows(world: World, first: Job, plan: Schedule) -> Iterator[Item]:
             yield from _run(world, schedule, now - timedelta(hours=hours))
         if executions > SETTLED_BEHIND:
             yield _settled(schedule, now - timedelta(hours=SETTLED_BEHIND), executions - SETTLED_BEHIND)
-    block = keys.block_count(directory.block_of(1), first.facade)
-    yield directory.BlockItem(pk=keys.directory(TENANT), sk=block, live=JOBS, active=JOBS)
+    pk, sk = directory.count_key(TENANT, 1, first.facade)
+    yield directory.BlockItem(pk=pk, sk=sk, live=JOBS, active=JOBS)
     yield directory.NumberItem(pk=keys.directory(TENANT), sk=keys.LAST_NUMBER, last=JOBS)
 
 

@@ -32,7 +32,6 @@ from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
-from sweephand.store.dynamo import keys
 from sweephand.store.jobs import directory
 from sweephand.store.jobs.directory import BlockItem
 from sweephand.store.runs import run_rows
@@ -192,7 +191,8 @@ def _lean_rows(count: int) -> Iterator[Any]:
         yield directory.row_item(job, [schedule])
     for block in range(count // directory.BLOCK + 1):
         live = directory.BLOCK - (block == 0) if block < count // directory.BLOCK else 1
-        yield BlockItem(pk=keys.directory(LARGE), sk=keys.block_count(block, "native"), live=live, active=live)
+        pk, sk = directory.count_key(LARGE, block * directory.BLOCK, "native")
+        yield BlockItem(pk=pk, sk=sk, live=live, active=live)
 
 
 def _at_many(world: World, meter: Meter) -> Iterator[tuple[str, float]]:

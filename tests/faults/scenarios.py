@@ -1358,7 +1358,7 @@ class Tenancy(Scenario):
         at.ask(lambda: access.rotate_credential(world, TENANT, mine, timedelta(hours=1), PROVIDER_CALLER))
         at.ask(lambda: access.end_former_secret(world, TENANT, mine))
         at.ask(lambda: access.delete_credential(world, TENANT, mine))
-        at.ask(lambda: tenancy.create_collection(world, tenancy.named(TENANT, "side")))
+        at.ask(lambda: tenancy.create_collection(world, Collection(TENANT, "side")))
         job = at.create(counted(2), collection="side")
         at.expect(job, {}, in_lines=minutes(1), optional=minutes(2, 3), state=None)
         at.ask(lambda: switch(at, "side", on=False))

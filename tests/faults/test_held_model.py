@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from sweephand.domain.collection import Collection
 from sweephand.domain.run import Reason, State
 from sweephand.errors import SweephandError
 from sweephand.flow.jobs.lookup import Planned
@@ -45,7 +46,7 @@ class HeldSchedules(RuleBasedStateMachine):
 
     @initialize(place=st.sampled_from(PLACES))
     def begin(self, place: str) -> None:
-        tenancy.create_collection(self.stage.world, tenancy.named(TENANT, "other"))
+        tenancy.create_collection(self.stage.world, Collection(TENANT, "other"))
         self.planned = self.stage.create({"cron": "* * * * *"}, collection=place)
 
     @rule(

@@ -100,11 +100,10 @@ def rows(tenant: str, count: int, shards: int, *, ordinal: int | None = None) ->
         yield directory.row_item(job, [schedule])
         live[directory.block_of(job.number)] += 1
         active[directory.block_of(job.number)] += job.active
-    pk = keys.directory(tenant)
     for block, jobs_in_it in live.items():
-        sk = keys.block_count(block, "native" if ordinal is None else "sap")
+        pk, sk = directory.count_key(tenant, block * directory.BLOCK, "native" if ordinal is None else "sap")
         yield BlockItem(pk=pk, sk=sk, live=jobs_in_it, active=active[block])
-    yield NumberItem(pk=pk, sk=keys.LAST_NUMBER, last=count)
+    yield NumberItem(pk=keys.directory(tenant), sk=keys.LAST_NUMBER, last=count)
 
 
 def put(client: Any, table: str, items: Iterator[Item]) -> None:

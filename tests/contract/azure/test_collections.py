@@ -6,7 +6,8 @@ import pytest
 
 from sweephand.domain.schedule import Lane
 from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.tenants import tenants
+from sweephand.store.tenants import counts, tenants
+from sweephand.store.tenants.counts import Need
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, GROUPS, HTTP, JOB, TENANT, job
 from tests.support.endpoint import WRONG
 
@@ -290,7 +291,8 @@ def test_a_job_that_arrives_after_its_collection_was_deleted_is_not_added(api):
     as_read = stored(api)
     api("DELETE", COLLECTION)
 
-    done = api.stage.world.table.transact([tenants.count_job_op(api.stage.world.table, as_read, 1)])
+    table = api.stage.world.table
+    done = table.transact([counts.count_op(table, "collection", tenants.counted(as_read), 1, Need(1))])
 
     assert isinstance(done, Cancelled)
 

@@ -10,6 +10,7 @@ import pytest
 from sweephand.domain.collection import Collection
 from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
+from sweephand.store.jobs import directory
 from sweephand.store.views import jobs as views
 from tests.contract.native import shapes
 from tests.contract.native.api import JOB, TENANT, example
@@ -146,7 +147,10 @@ def test_a_job_too_large_for_an_answer_can_be_read_and_changed_without_its_sched
 
 
 def test_a_page_costs_the_same_however_long_the_list_is(api):
-    """Cursors go on where the page ended: the second page costs what the first did."""
+    """Cursors go on where the page ended: the second page costs what the first did.
+
+    The last one looks for more in the rest of its block.
+    """
     for n in range(12):
         api.stage.clock.advance(1)
         api.create(ACTION, name=f"j{n:02d}")
@@ -157,8 +161,9 @@ def test_a_page_costs_the_same_however_long_the_list_is(api):
         counts.append(len(api.stage.taps.passed))
         cursor = f"&cursor={page['nextCursor']}"
 
-    assert all(one == other for one, other in pairwise(counts))
-    assert max(counts) <= 6
+    assert all(one == other for one, other in pairwise(counts[:-1]))
+    assert counts[0] <= 7
+    assert counts[-1] == counts[0] + 3
 
 
 # Offsets, totals and searches
@@ -174,6 +179,7 @@ def filled(api, count, **members):
 def small_blocks(monkeypatch):
     """A directory of blocks of ten numbers."""
     monkeypatch.setattr("sweephand.store.jobs.directory.BLOCK", 10)
+    monkeypatch.setattr("sweephand.store.jobs.directory.PART", 5)
     monkeypatch.setattr("sweephand.store.views.jobs.AT_ONCE", 2)
 
 
@@ -225,8 +231,8 @@ def test_the_last_page_reads_only_its_own_block(api, small_blocks):
 
     assert names(page["items"]) == ["job-027", "job-028"]
     limits = [passing.request.get("Limit") for passing in api.stage.taps.passed if passing.operation == "Query"]
-    assert limits[0] is None
-    assert limits[1:] == [14], "eight of its block are skipped, five asked for, one tells whether more follow"
+    counted = [None] * directory.SPREAD
+    assert limits == [*counted, 14, 14], "eight of its block are skipped, five asked for, one tells whether more follow"
 
 
 @pytest.mark.parametrize("offset", [9, 12, 14, 15])
@@ -239,7 +245,7 @@ def test_concurrent_changes_shift_no_later_page(api, small_blocks, change, offse
     usual, happened = api.stage.taps.fault, []
 
     def meanwhile(passing, act):
-        if not happened and keys.directory_block(TENANT, 1) in str(passing.request):
+        if not happened and keys.directory_part(TENANT, 2) in str(passing.request):
             happened.append(change)
             if change == "create":
                 api.create(ACTION, name="job-017")
@@ -274,13 +280,13 @@ def test_an_offset_cannot_be_combined_with_a_cursor(api):
 
 
 def test_an_offset_reads_only_up_to_its_page(api, small_blocks):
-    """The counts of the blocks say where it lies: of 60 jobs, three pages of the directory, whatever the offset."""
+    """The counts of the blocks say where it lies: of 60 jobs, three partitions, whatever the offset."""
     filled(api, 60)
 
     for offset in (0, 5, 25, 55):
         api.stage.taps.passed.clear()
         assert len(api.get("/v1/jobs", query=f"offset={offset}&limit=5").json["items"]) == 5
-        assert api.stage.taps.count("dynamodb.Query") <= 3
+        assert api.stage.taps.count("dynamodb.Query") <= directory.SPREAD + 3
         assert api.stage.taps.count("dynamodb.BatchGetItem") <= 3, "jobs, their schedules, and what holds them"
 
 

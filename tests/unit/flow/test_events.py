@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.domain.collection import Events
+from sweephand.domain.collection import Collection, Events
 from sweephand.domain.event import EventType, Finding
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import Pause
@@ -170,7 +170,7 @@ def test_a_collection_chooses_the_published_events(stage: Stage, choice: Events)
 
 
 def test_the_collection_of_the_job_decides_about_its_events(stage: Stage) -> None:
-    tenancy.create_collection(stage.world, tenancy.named(TENANT, "quiet"))
+    tenancy.create_collection(stage.world, Collection(TENANT, "quiet"))
     stage.tell(Events.NONE, "quiet")
     stage.endpoint.answer = WRONG
 
@@ -712,7 +712,7 @@ def _history(loud: Stage, number: int, fault: Fault, among: str | None = None) -
 def test_the_largest_event_is_far_below_the_limit_of_the_bus(loud: Stage) -> None:
     """The bus of the stage takes 10 KB; EventBridge 256."""
     widest = "\U0001f552"
-    tenancy.create_collection(loud.world, replace(tenancy.named(TENANT, widest * 128), events=Events.ALL))
+    tenancy.create_collection(loud.world, replace(Collection(TENANT, widest * 128), events=Events.ALL))
 
     loud.create(
         once(DAY),

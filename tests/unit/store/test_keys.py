@@ -34,7 +34,8 @@ def test_partitions_of_different_things_never_meet(tenant: str, name: str) -> No
         keys.tag(tenant, name),
         keys.resource(tenant, name),
         keys.directory(tenant),
-        keys.directory_block(tenant, 7),
+        keys.directory_part(tenant, 7),
+        keys.directory_counts(tenant, 1),
         keys.idempotency(tenant),
     ]
 

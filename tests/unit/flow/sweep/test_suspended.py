@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.collection import Collection
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane, ScheduleState
@@ -193,7 +194,7 @@ def test_fresh_rows_of_other_collections_are_sent_before_held_rows_are_moved(mon
         switch(stage, on=False)
         for n in range(12):
             stage.create(MINUTELY, name=f"held {n}")
-        tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
+        tenancy.create_collection(stage.world, Collection(TENANT, "other"))
         stage.create({"cron": "1 * * * *"}, name="fresh", collection="other")
         stage.clock.advance(60)
         passed = len(stage.taps.passed)
@@ -332,7 +333,7 @@ def test_a_held_row_that_is_not_listed_continues_on_its_own(stage: Stage) -> Non
 
 def test_a_job_moved_to_an_enabled_collection_continues_there(stage: Stage) -> None:
     planned = disabled(stage, minutes=10.5)
-    tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
+    tenancy.create_collection(stage.world, Collection(TENANT, "other"))
 
     stage.change(planned, collection="other")
     stage.run(300)
@@ -345,7 +346,7 @@ def test_a_job_moved_to_an_enabled_collection_continues_there(stage: Stage) -> N
 
 def test_a_job_moved_to_a_disabled_collection_is_held_there(stage: Stage) -> None:
     planned = stage.create(MINUTELY)
-    tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
+    tenancy.create_collection(stage.world, Collection(TENANT, "other"))
     switch(stage, on=False, collection="other")
 
     stage.change(planned, collection="other")
@@ -408,7 +409,7 @@ def test_an_interrupted_release_continues_where_it_stopped(
     monkeypatch.setattr(holding, "PAGE", page)
     monkeypatch.setattr(holding, "STRETCH_S", -1.0)
     for name in ("b", "c"):
-        tenancy.create_collection(stage.world, tenancy.named(TENANT, name))
+        tenancy.create_collection(stage.world, Collection(TENANT, name))
     tenancy.switch_tenant(stage.world, TENANT, on=False)
     jobs = [
         stage.create(MINUTELY, name=f"{collection}{n}", collection=collection)
@@ -431,7 +432,7 @@ def test_an_interrupted_release_continues_where_it_stopped(
 
 
 def test_enabling_a_tenant_releases_all_its_collections_except_disabled_ones(stage: Stage) -> None:
-    tenancy.create_collection(stage.world, tenancy.named(TENANT, "other"))
+    tenancy.create_collection(stage.world, Collection(TENANT, "other"))
     first = stage.create(MINUTELY, name="first")
     second = stage.create(MINUTELY, name="second", collection="other")
     tenancy.switch_tenant(stage.world, TENANT, on=False)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.calendar import Calendar
-from sweephand.domain.collection import TenantState, Usage
+from sweephand.domain.collection import Collection, TenantState, Usage
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.operation import Operation, OperationState
@@ -69,7 +69,7 @@ def furnish(stage: Stage) -> None:
     subscribed(stage)
     tenancy.change_tenant(world, TENANT, "here", Usage(most_schedules=500))
     access.create_credential(world, TENANT, None, ["jobs:read"])
-    tenancy.create_collection(world, tenancy.named(TENANT, "side"))
+    tenancy.create_collection(world, Collection(TENANT, "side"))
     tenancy.change_collection(world, TENANT, "side", lambda there: tenancy.enabled(there, on=False), None)
     content = {"dates": ["12-25"]}
     calendar = Calendar(TENANT, "holidays", EPOCH, EPOCH, content=content, facts=calendar_content.read(content))
@@ -203,7 +203,7 @@ def test_nothing_is_created_in_a_tenant_while_it_is_purged_and_it_can_return_aft
         "subscribe": lambda: subscribed(stage, "other"),
         "enable": lambda: tenancy.switch_tenant(world, TENANT, on=True),
         "change": lambda: tenancy.change_tenant(world, TENANT, None, Usage()),
-        "collection": lambda: tenancy.create_collection(world, tenancy.named(TENANT, "new")),
+        "collection": lambda: tenancy.create_collection(world, Collection(TENANT, "new")),
         "credential": lambda: access.create_credential(world, TENANT, None, ["jobs:read"]),
         "calendar": lambda: calendars.create(world, calendar, None),
     }
@@ -297,12 +297,12 @@ def test_a_page_starts_no_job_after_its_time(stage: Stage, monkeypatch: pytest.M
 def test_a_failed_delete_names_its_cause_and_continues_when_repeated(stage: Stage) -> None:
     subscribed(stage)
     begun = end(stage)
-    stage.edit_item(keys.tenant(TENANT), keys.collection("default"), job_count={"N": "1"})
+    stage.edit_item(keys.stripe(TENANT, 0), keys.collection("default"), jobs={"N": "1"})
 
     stage.run(1_200)
     failed = operation(stage, begun)
     assert (failed.state, failed.cause) == (OperationState.FAILED, "the collection default still has jobs")
-    stage.edit_item(keys.tenant(TENANT), keys.collection("default"), job_count={"N": "0"})
+    stage.edit_item(keys.stripe(TENANT, 0), keys.collection("default"), jobs={"N": "0"})
     assert end(stage).id == begun.id
     stage.run(600)
 
@@ -356,7 +356,7 @@ def test_subscribing_creates_the_tenant_and_can_be_repeated(stage: Stage) -> Non
     stage.clock.advance(5)
 
     assert subscriptions.subscribe(stage.world, "initech", "a") == first
-    assert tenancy.find_collection(stage.world, "initech", "default").job_count == 0
+    assert stage.job_counts("initech") == {"default": 0}
     assert tenancy.find_tenant(stage.world, "initech").applications == {"a": first}
 
 

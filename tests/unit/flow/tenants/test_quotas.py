@@ -129,7 +129,7 @@ def test_a_quota_raised_during_a_create_applies_to_it(stage: Stage) -> None:
         allow(stage, 1)
         return act()
 
-    with stage.taps.once("dynamodb.TransactWriteItems", raise_it):
+    with stage.taps.once("dynamodb.GetItem", raise_it):
         stage.create(HOURLY)
 
     assert usage.read(stage.world.table, TENANT) == Usage(1, 1, jobs=1)

@@ -149,7 +149,7 @@ def test_an_ended_job_is_deleted_after_its_days(stage: Stage) -> None:
     assert completed.state is ScheduleState.COMPLETED
     assert completed.completed_at is not None
     assert (before, is_there(stage, planned)) == (True, False)
-    assert tenancy.find_collection(stage.world, TENANT, DEFAULT).job_count == 0
+    assert stage.job_counts() == {DEFAULT: 0}
     stage.run(1_200)
     assert [key for key in stage.waiting() if planned.job.id in key[0]] == []
 
@@ -231,7 +231,7 @@ def test_the_end_of_an_ended_job_survives_a_crash_at_each_call(fault: Any) -> No
             for _ in range(8):
                 stage.run(600)
             assert not is_there(stage, planned), f"call {at}"
-            assert tenancy.find_collection(stage.world, TENANT, DEFAULT).job_count == 0
+            assert stage.job_counts() == {DEFAULT: 0}
             at += 1
             if at >= seen:
                 return

@@ -87,7 +87,7 @@ MOST_SCHEDULES = 10_000_000
 class Usage:
     """The number of schedules and jobs that a tenant has, and its quotas. None: no limit.
 
-    least_interval_s: the shortest time between two occurrences of a schedule.
+    least_interval_s: the shortest time between two occurrences of a schedule. revision: of the quotas.
     """
 
     schedules: int = 0
@@ -95,6 +95,7 @@ class Usage:
     jobs: int = 0
     most_jobs: int | None = None
     least_interval_s: int | None = None
+    revision: int = field(default=0, compare=False)
 
 
 class CollectionState(StrEnum):
@@ -168,7 +169,8 @@ class Collection:
     redirects: replacements for Azure queues, in the members of the API. flow_key: the key of all jobs that name no
     other. off_times: when it was disabled (domain.occurrences.off_times). facade: the facade that created it. address:
     the key by which the facade finds it, if the facade's names differ from `name`. attributes: JSON that only its
-    facade reads, except `name` and `location`, which are sent to the targets of its jobs.
+    facade reads, except `name` and `location`, which are sent to the targets of its jobs. job_count: only
+    if it was read for an answer (store.views.tenants.with_job_counts).
     """
 
     tenant: str

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand.store.views import jobs as views
+    from sweephand.store.views import tenants
 
 LEAST_RETRY_S = 3_600
 
@@ -39,8 +40,9 @@ def check_job(collection: Collection, properties: Mapping[str, Any]) -> None:
 def check_jobs(ctx: Context, collection: Collection) -> None:
     """Raises QuotaExceeded if the Free plan does not allow the jobs that a collection has."""
     plan = fields.PLANS[fields.FREE]
-    if collection.job_count > plan.jobs:
-        raise QuotaExceeded(f"the collection has {collection.job_count} jobs; the plan Free allows {plan.jobs}")
+    (jobs,) = tenants.job_counts(ctx.world.table, [collection])
+    if jobs > plan.jobs:
+        raise QuotaExceeded(f"the collection has {jobs} jobs; the plan Free allows {plan.jobs}")
     rows = views.by_name(ctx.world.table, ctx.tenant, collection.name, None, plan.jobs)
     ids = [row.job_id for row in islice(rows, plan.jobs)]
     for job, schedules in views.jobs_with_schedules(ctx.world.table, ctx.tenant, ids):

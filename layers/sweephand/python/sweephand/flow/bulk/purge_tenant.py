@@ -22,7 +22,8 @@ from sweephand.flow.world import World
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.index import suspended
-from sweephand.store.tenants import tenants, watches
+from sweephand.store.jobs import directory
+from sweephand.store.tenants import counts, tenants, watches
 from sweephand.store.views import jobs as lists
 from sweephand.store.views import resources
 from sweephand.store.views import tenants as views
@@ -92,7 +93,7 @@ def _left(world: World, name: str) -> str | None:
     """Deletes what jobs belong to or name. Returns what a job still uses, or None once everything is deleted."""
     for collection in list(views.collections(world.table, name, None, PAGE)):
         ops = [
-            tenants.delete_collection_op(world.table, collection),
+            *tenants.delete_collection_ops(world.table, collection),
             *suspended.forget_ops(world.table, name, collection.name),
         ]
         if isinstance(world.table.transact(ops), Cancelled):
@@ -113,7 +114,9 @@ def _left(world: World, name: str) -> str | None:
         kind, *of = keys.parts(row["sk"]["S"])
         if kind == "GROUP":
             _clear(world, keys.error_runs(name, of[0]))
-    for pk in (own, keys.directory(name), keys.idempotency(name), keys.operations(name), keys.errors(name)):
+    counted = [keys.stripe(name, stripe) for stripe in range(counts.STRIPES)]
+    counted += [keys.directory_counts(name, number) for number in range(directory.SPREAD)]
+    for pk in (own, *counted, keys.directory(name), keys.idempotency(name), keys.operations(name), keys.errors(name)):
         _clear(world, pk)
     world.files.clear(keys.files(name))  # the bucket's lifecycle rule removes what a running export still writes
     return None

@@ -1,42 +1,70 @@
-"""A tenant's quotas of schedules and jobs: counted in the transactions that create and delete them."""
+"""The counts of jobs and schedules that the transactions of jobs change, and the quotas that limit them."""
 
 from __future__ import annotations
 
-from sweephand.domain.collection import Usage
+from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job
 from sweephand.errors import QuotaExceeded
+from sweephand.flow.concurrency import Moved
 from sweephand.flow.world import World
-from sweephand.store.dynamo.conditional import Cancelled, Op
-from sweephand.store.dynamo.table import UsageItem
-from sweephand.store.tenants import usage
+from sweephand.store.dynamo.conditional import Op
+from sweephand.store.tenants import counts, tenants, usage
+from sweephand.store.tenants.counts import Need, NoRoom
 
 
-def count_ops(world: World, before: Job | None, after: Job | None, tenant_usage: Usage) -> list[Op]:
-    """Returns the operation that counts the jobs and schedules added or removed by a change of a job.
+def count_ops(
+    world: World, before: Job | None, after: Job | None, collection: Collection | None, quotas: Usage
+) -> list[Op]:
+    """Returns the operations that count the jobs and schedules added or removed by a change of a job.
 
-    before: None if the job is created. after: None if it is deleted. tenant_usage: as read, with the quotas.
-    A delete ignores them.
+    before: None if the job is created. after: None if it is deleted; no quota applies then. collection: of `after`.
+    quotas: of the tenant. Raises QuotaExceeded if there is no room, Moved after a concurrent change.
     """
-    there = before or after
+    there = after or before
     assert there is not None
     schedules = (after.schedule_count if after else 0) - (before.schedule_count if before else 0)
-    jobs = (after is not None) - (before is not None)
-    return [usage.count_op(world.table, there.tenant, schedules, jobs, tenant_usage)] if schedules or jobs else []
+    need = Need((after is not None) - (before is not None), schedules)
+    ops = []
+    if need != Need():
+        of_tenant = usage.counted(there.tenant, quotas)
+        stripe = counts.take_room(world.table, of_tenant, there.number, need)
+        if stripe in {NoRoom.JOBS, NoRoom.SCHEDULES}:
+            raise _exceeded(stripe, quotas)
+        ops.append(counts.count_op(world.table, usage.PART, of_tenant, _unmoved(stripe), need))
+    if before is not None and (after is None or before.collection != after.collection):
+        left = tenants.counted(Collection(there.tenant, before.collection))
+        ops.append(counts.count_op(world.table, "old collection", left, before.number % counts.STRIPES, Need(-1)))
+    if after is not None and collection is not None and (before is None or before.collection != after.collection):
+        entered = tenants.counted(collection)
+        stripe = counts.take_room(world.table, entered, after.number, Need(1))
+        if stripe is NoRoom.JOBS:
+            raise _full(world, collection)
+        ops.append(counts.count_op(world.table, "collection", entered, _unmoved(stripe), Need(1)))
+    return ops
 
 
-def exceeded(refused: Cancelled, tenant_usage: Usage) -> QuotaExceeded | None:
-    """Returns the error if the quotas as read refused the transaction; None otherwise, such as after a change."""
-    mine = refused.refused.get(usage.PART)
-    there = mine.read(UsageItem) if mine is not None else None
-    if there is None or (there.most_schedules, there.most_jobs) != (
-        tenant_usage.most_schedules,
-        tenant_usage.most_jobs,
-    ):
-        return None
-    if tenant_usage.most_jobs is not None and there.jobs >= tenant_usage.most_jobs:
-        limit = f"{tenant_usage.most_jobs} jobs at most (quota.maxJobs of the tenant)"
-    elif tenant_usage.most_schedules is not None:
-        limit = f"{tenant_usage.most_schedules} schedules at most (quota.maxSchedules of the tenant)"
+def limits(collection: Collection, quotas: Usage) -> bool:
+    """Returns whether a quota of the tenant or the collection limits how many jobs and schedules there are."""
+    return (quotas.most_jobs, quotas.most_schedules, collection.quota.max_jobs) != (None, None, None)
+
+
+def _unmoved(stripe: int | NoRoom) -> int:
+    if isinstance(stripe, NoRoom):
+        raise Moved
+    return stripe
+
+
+def _exceeded(room: object, quotas: Usage) -> QuotaExceeded:
+    if room is NoRoom.JOBS:
+        limit = f"{quotas.most_jobs} jobs at most (quota.maxJobs of the tenant)"
     else:
-        return None
+        limit = f"{quotas.most_schedules} schedules at most (quota.maxSchedules of the tenant)"
     return QuotaExceeded(f"the provider allows this tenant {limit}: delete some, or ask the provider for more")
+
+
+def _full(world: World, collection: Collection) -> QuotaExceeded:
+    """Returns the error for a collection that accepts no more jobs."""
+    (there,) = counts.totals(world.table, [tenants.counted(collection)])
+    jobs = "1 job" if there.jobs == 1 else f"{there.jobs:,} jobs"
+    reason = f"the collection {collection.name} has {jobs}, and its quota maxJobs allows {collection.quota.max_jobs:,}"
+    return QuotaExceeded(f"{reason}: delete jobs, or raise the quota")

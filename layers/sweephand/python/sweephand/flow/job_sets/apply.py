@@ -120,7 +120,7 @@ def _checked(
         return None
     try:
         if draft.collection not in opened:
-            opened[draft.collection] = tenancy.open_with_usage(world, tenant, draft.collection)
+            opened[draft.collection] = tenancy.open_with_quotas(world, tenant, draft.collection)
         home = opened[draft.collection]
         try:
             _check(world, tenant, there, draft, home)

@@ -210,7 +210,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     before, after, parts = planned.job, wanted.job, wanted.parts
     _check(world, planned, wanted)
     more = any(request.before is None for request in wanted.requests)
-    collection, usage = tenancy.open_with_usage(world, before.tenant, after.collection, for_more=more)
+    collection, usage = tenancy.open_with_quotas(world, before.tenant, after.collection, for_more=more)
     tenancy.check_home(collection, after)
     began_at, context, steps_to_do = _steps(world, planned, wanted, collection, usage)
     effect, book = context.effect, context.book
@@ -240,8 +240,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *schedule_ops,
         *drafts.part_ops(world, after, parts, sealed),
         *directory.change_ops(world.table, before, after, planned.schedules, carried.schedules),
-        *tenancy.move_ops(world, before, after, collection),
-        *quotas.count_ops(world, before, after, usage),
+        *quotas.count_ops(world, before, after, collection, usage),
         *tenancy.flow_key_ops(world, before.tenant, before.policies.get("flowKey"), after.policies.get("flowKey")),
         *row_ops(world, before, after),
         *calendar_ops,
@@ -252,7 +251,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     replan.in_time(world, takes_effect(after.modified_at) if many else effect.at)
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
-        _explain(world, new, done, usage, wanted)
+        _explain(world, new, done, wanted)
     send_ahead(world, before, after)
     if not many and collection.state is CollectionState.ENABLED:
         replan.send_ahead(world, carried.ahead)
@@ -306,7 +305,7 @@ def _once_ops(world: World, planned: Planned, once: Once | None, schedules: Sequ
     return once_ops(world, planned.job.tenant, once, made)
 
 
-def _explain(world: World, new: Entry, refused: Cancelled, usage: Usage, wanted: _Wanted) -> None:
+def _explain(world: World, new: Entry, refused: Cancelled, wanted: _Wanted) -> None:
     """Returns if this change was written although its answer was lost; raises the reason otherwise."""
     if history.is_written(world.table, new):
         return
@@ -316,7 +315,7 @@ def _explain(world: World, new: Entry, refused: Cancelled, usage: Usage, wanted:
     if there is not None and there.revision == after.revision - 1:
         if in_set is not None:
             membership.check(refused, in_set.job_set, in_set.key)
-        creation.explain(world, after, refused, usage)
+        creation.explain(after, refused)
     raise Moved
 
 

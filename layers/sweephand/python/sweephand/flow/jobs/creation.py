@@ -26,9 +26,9 @@ from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled
+from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled, Contended, Op, Written
 from sweephand.store.jobs import directory, history, jobs
-from sweephand.store.tenants import tenants, usage
+from sweephand.store.tenants import usage
 
 if TYPE_CHECKING:
     from sweephand.domain.job_set import Membership
@@ -39,6 +39,7 @@ with lazy():
     from sweephand.flow.jobs import completion, large_changes
     from sweephand.flow.tenants import applications
 
+LIMITED_TRIES = 3
 COMPLETED_WITHIN_S = 2.0
 """How long a request may spend on completing schedules that it leaves without an occurrence."""
 
@@ -88,7 +89,7 @@ def _begun(
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
     if named := application.named_by(by_owner(draft.action, draft.error_action, draft.hooks)):
         applications.check(world, tenant, named)
-    collection, tenant_usage = opened or tenancy.open_with_usage(world, tenant, job.collection)
+    collection, tenant_usage = opened or tenancy.open_with_quotas(world, tenant, job.collection)
     tenancy.check_home(collection, job)
     context = ChangeContext(job, job, collection, tenant_usage, {}, Effect(now, now), book=book)
     return _Begun(job, parts, requested.steps_of(world, wanted, context, now), context)
@@ -107,7 +108,7 @@ def dry_run(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection
     return steps.dry_run(world, begun.job, begun.parts.payloads, begun.todo, begun.context.effect)
 
 
-@until_unmoved("changes to a calendar or to the quota")
+@until_unmoved("changes to a calendar or to the quota", tries=20, wait_s=0.02)
 def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
     now = world.clock.now()
     in_set = draft.membership
@@ -122,8 +123,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     job = replace(job, number=directory.next_number(world.table, tenant))
     ops = [
         *directory.create_ops(world.table, job, schedules),
-        tenants.count_job_op(world.table, collection, 1),
-        *quotas.count_ops(world, None, job, tenant_usage),
+        *quotas.count_ops(world, None, job, collection, tenant_usage),
         *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
@@ -136,10 +136,11 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
         # Forty schedules with payloads, ten tags, secrets and an idempotency key are too many.
         job = replace(job, open_change=job.revision)
         schedule_ops = large_changes.start_ops(world, job, todo, None)
-    done = world.table.transact([world.table.put_op("job", jobs.job_item(job), jobs.ABSENT), *schedule_ops, *ops])
+    ops = [world.table.put_op("job", jobs.job_item(job), jobs.ABSENT), *schedule_ops, *ops]
+    done = _written(world, ops, limited=quotas.limits(collection, tenant_usage))
     planned = Planned(job, tuple(schedules))
     if isinstance(done, Cancelled):
-        planned = _not_created(world, job, done, once, tenant_usage, in_set)
+        planned = _not_created(world, job, done, once, in_set)
     elif job.open_change is None and collection.state is CollectionState.ENABLED:
         replan.send_ahead(world, schedules)
     if planned.job.revision == 1 and collection.events is Events.ALL:
@@ -147,6 +148,16 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     if planned.job.open_change is not None:
         planned = followed(world, planned.job)
     return completed(world, planned)
+
+
+def _written(world: World, ops: Sequence[Op], *, limited: bool) -> Written | Cancelled:
+    """Writes the transaction of a job. If quotas limit it, it is soon planned again: others may have used them up."""
+    if not limited:
+        return world.table.transact(ops)
+    try:
+        return world.table.transact(ops, most=LIMITED_TRIES)
+    except Contended as contended:
+        raise Moved from contended
 
 
 def completed(world: World, planned: Planned, before: Sequence[Schedule] = ()) -> Planned:
@@ -176,21 +187,14 @@ def name_taken(job: Job) -> Conflict:
     return Conflict(f"{where}: choose another name, or change that job", code="NAME_TAKEN")
 
 
-def explain(world: World, job: Job, refused: Cancelled, tenant_usage: Usage) -> None:
-    """Raises the error for a transaction that the job's flow key, name, collection or quotas have refused."""
+def explain(job: Job, refused: Cancelled) -> None:
+    """Raises the error for a transaction that the job's flow key or name has refused."""
     tenancy.flow_key_exists(refused, "policies.flowKey", job.policies.get("flowKey"))
     if "name" in refused.refused:
         raise name_taken(job)
-    if "collection" in refused.refused:
-        raise tenancy.full(world, job)
-    exceeded = quotas.exceeded(refused, tenant_usage)
-    if exceeded is not None:
-        raise exceeded
 
 
-def _not_created(
-    world: World, job: Job, refused: Cancelled, once: Once | None, tenant_usage: Usage, in_set: Membership | None
-) -> Planned:
+def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, in_set: Membership | None) -> Planned:
     """Returns the job if this request, or an earlier one with its key, has created it after all; raises otherwise.
 
     A transaction may be refused because this same call has written it before and lost the answer.
@@ -202,7 +206,9 @@ def _not_created(
         return find(world, tenant, job.id)
     if in_set is not None:
         membership.check(refused, in_set.job_set, in_set.key)
-    explain(world, job, refused, tenant_usage)
-    if usage.PART in refused.refused or any(name.startswith("calendar ") for name in refused.refused):
+    explain(job, refused)
+    if {usage.PART, "collection"} & set(refused.refused) or any(
+        name.startswith("calendar ") for name in refused.refused
+    ):
         raise Moved
     raise Conflict("another change was made at the same time; try again")

@@ -17,7 +17,6 @@ from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op
 from sweephand.store.jobs import directory, jobs
-from sweephand.store.tenants import tenants
 
 if TYPE_CHECKING:
     from sweephand.domain.job_set import Member
@@ -72,8 +71,7 @@ def _delete(
             for schedule in first
         ),
         *directory.delete_ops(world.table, job),
-        tenants.count_job_op(world.table, tenancy.named(tenant, job.collection), -1),
-        *quotas.count_ops(world, job, None, Usage()),
+        *quotas.count_ops(world, job, None, None, Usage()),
         clean_up_rows.of_job_op(world, job, planned.schedules, deleted_at, with_rows=first, runs_too=runs_too),
         *_leave_calendars(world, planned),
         *tenancy.flow_key_ops(world, tenant, job.policies.get("flowKey"), None),

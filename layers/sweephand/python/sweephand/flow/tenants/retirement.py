@@ -9,7 +9,7 @@ from sweephand.domain.operation import Operation, OperationKind
 from sweephand.flow.operations import verbs
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
-from sweephand.store.tenants import tenants
+from sweephand.store.tenants import counts, tenants
 
 
 def retire(world: World, collection: Collection, actor: str) -> bool:
@@ -32,7 +32,7 @@ def retire(world: World, collection: Collection, actor: str) -> bool:
         OperationKind.DELETE_COLLECTION,
         {"collection": collection.name},
         now,
-        total=collection.job_count,
+        total=tenants.job_counts(world.table, [collection])[0],
         actor=actor,
     )
     ops = [
@@ -40,4 +40,7 @@ def retire(world: World, collection: Collection, actor: str) -> bool:
         tenants.change_collection_op(world.table, after, collection.revision),
         *tenancy.suspension_ops(world, collection.tenant, collection.name, now, on=False),
     ]
-    return verbs.begin_with(world, operation, None, ops) is not None
+    begun = verbs.begin_with(world, operation, None, ops) is not None
+    if begun:
+        counts.void(world.table, tenants.counted(after))
+    return begun

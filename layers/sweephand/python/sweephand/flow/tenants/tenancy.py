@@ -39,7 +39,7 @@ from sweephand.security import caller
 from sweephand.security.caller import Caller
 from sweephand.store.dynamo.conditional import Cancelled, Op, Table
 from sweephand.store.runs import ledger
-from sweephand.store.tenants import tenants, usage
+from sweephand.store.tenants import counts, tenants, usage
 
 with lazy():
     from sweephand.domain.occurrences import off_times as stretches
@@ -57,11 +57,6 @@ NOTICED = timedelta(seconds=TENANT_KEPT_S + 5)
 """After this long, every function knows a tenant's new state, and requests admitted before have made their writes."""
 SKEW = timedelta(seconds=5)
 """The most by which two functions' clocks differ. A purge takes longer, so all tokens of a purged tenant are older."""
-
-
-def named(tenant: str, name: str) -> Collection:
-    """Returns a collection that has only its key."""
-    return Collection(tenant, name)
 
 
 # Tenants
@@ -89,7 +84,7 @@ def create_tenant(
         name, TenantState.ACTIVE, description, now, subscribed, pace=pace, withheld=withheld, created_by=actor
     )
     default = Collection(name, DEFAULT_COLLECTION, created_at=now, created_by=actor, modified_at=now)
-    ops = [*tenants.tenant_ops(world.table, tenant), tenants.put_collection_op(world.table, default)]
+    ops = [*tenants.tenant_ops(world.table, tenant), *tenants.create_collection_ops(world.table, default)]
     if allowed != UNLIMITED:
         ops.append(usage.limit_op(world.table, name, allowed))
     done = world.table.transact([*ops, *once_ops(world, None, once, name)])
@@ -193,6 +188,7 @@ def change_tenant(
     ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, allowed)]
     if isinstance(world.table.transact(ops), Cancelled):
         raise leaving(world.table, name)
+    counts.void(world.table, usage.counted(name, usage.read_quotas(world.table, name)))
     events.tenant_changed(world, "changed", after, actor)
     return after
 
@@ -261,14 +257,14 @@ def check_collection(world: World, tenant: str, name: str) -> None:
         raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}")
 
 
-def open_with_usage(world: World, tenant: str, name: str, *, for_more: bool = True) -> tuple[Collection, Usage]:
-    """Reads the collection that a job names, and the tenant's usage and quotas, in one call.
+def open_with_quotas(world: World, tenant: str, name: str, *, for_more: bool = True) -> tuple[Collection, Usage]:
+    """Reads the collection that a job names, and the tenant's quotas, in one call.
 
     for_more: whether a job or a schedule is added. Raises InvalidRequest if there is no such collection; Conflict, if
     for_more, once the tenant is being purged. A plain read is enough: a job that is created just as the purge begins is
     deleted with the others.
     """
-    there, collection, tenant_usage = tenants.read_with_usage(world.table, tenant, name)
+    there, collection, tenant_usage = tenants.read_with_quotas(world.table, tenant, name)
     if for_more and there is not None and there.purge is not None:
         raise being_purged(there)
     if collection is None or (for_more and collection.state is CollectionState.DELETING):
@@ -324,7 +320,7 @@ def create_collection(
     """Creates a collection. Raises Conflict(NAME_TAKEN), QuotaExceeded if it has no place."""
     now = world.clock.now()
     collection = replace(wanted, created_at=now, created_by=actor, modified_at=now)
-    put = [tenants.put_collection_op(world.table, collection), *_place_ops(world, None, wanted, places)]
+    put = [*tenants.create_collection_ops(world.table, collection), *_place_ops(world, None, wanted, places)]
     if wanted.address is not None:
         put.append(tenants.address_op(world.table, collection))
     named_key = flow_key_ops(world, wanted.tenant, None, wanted.flow_key)
@@ -382,6 +378,8 @@ def change_collection(
         if "collection" not in done.refused:
             flow_key_exists(done, "flowKey", after.flow_key)
         raise Moved
+    if after.quota.max_jobs != before.quota.max_jobs:
+        counts.void(world.table, tenants.counted(after))
     if switched and on:
         holding.begin(world, tenant, name)
     if switched and after.events is Events.ALL:
@@ -395,7 +393,7 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
     if name == DEFAULT_COLLECTION:
         raise Conflict("the collection `default` cannot be deleted")
     require_revision(if_match, before.revision, "the collection is at revision")
-    ops = [tenants.delete_collection_op(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
+    ops = [*tenants.delete_collection_ops(world.table, before), *suspended.forget_ops(world.table, tenant, name)]
     ops += flow_key_ops(world, tenant, before.flow_key, None)
     if before.address is not None and before.state is not CollectionState.DELETING:
         ops.append(tenants.free_address_op(world.table, before))
@@ -433,16 +431,6 @@ def bounded(collection: Collection, timing: Timing, count: int | None, path: str
     return timing if timing.count == wanted or not timing.readable else with_count(timing, wanted)
 
 
-def full(world: World, job: Job) -> QuotaExceeded:
-    """Returns the error for a collection that accepts no more jobs."""
-    there = tenants.read_collection(world.table, job.tenant, job.collection)
-    if there is None or (most := there.quota.max_jobs) is None:
-        return QuotaExceeded(f"the collection {job.collection} is being deleted")
-    jobs = "1 job" if there.job_count == 1 else f"{there.job_count:,} jobs"
-    reason = f"the collection {job.collection} has {jobs}, and its quota maxJobs allows {most:,}"
-    return QuotaExceeded(f"{reason}: delete jobs, or raise the quota")
-
-
 def check_interval(collection: Collection, tenant_usage: Usage, timing: Timing, path: str) -> None:
     """Raises QuotaExceeded if a schedule could run more often than its collection or its provider allows.
 
@@ -458,11 +446,3 @@ def check_interval(collection: Collection, tenant_usage: Usage, timing: Timing, 
                 f"{path or 'the schedule'}: {who} allows at most one occurrence every {least_s:,} seconds "
                 f"(quota.minIntervalSeconds); two of this schedule may be {interval_s:,} seconds apart"
             )
-
-
-def move_ops(world: World, before: Job, after: Job, collection: Collection) -> list[Op]:
-    """Returns the parts of a transaction that move a job's count to its new collection."""
-    if before.collection == after.collection:
-        return []
-    left = named(before.tenant, before.collection)
-    return [tenants.count_job_op(world.table, collection, 1), tenants.count_job_op(world.table, left, -1)]

@@ -70,7 +70,7 @@ ALONE = {"Put": "put_item", "Update": "update_item", "Delete": "delete_item"}
 """The single call that does the same as a part of a transaction; a check has none."""
 
 
-class _Contended(Unavailable):
+class Contended(Unavailable):
     """A write that conflicted with a transaction on the same item."""
 
 
@@ -134,7 +134,7 @@ class Table:
         except ClientError as refused:
             code = refused.response.get("Error", {}).get("Code")
             if code == "TransactionConflictException":
-                raise _Contended("another change of the same item is under way") from refused
+                raise Contended("another change of the same item is under way") from refused
             self._count_throttled([code])
             if code in PASSING or refused.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500:
                 raise Unavailable("the table did not answer in time") from refused
@@ -301,12 +301,12 @@ class Table:
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Op(name, {verb: request})
 
-    def transact(self, ops: Sequence[Op]) -> Written | Cancelled:
+    def transact(self, ops: Sequence[Op], most: int = TRANSACTION_TRIES) -> Written | Cancelled:
         """Writes all parts or none. Retries a conflict with another transaction, with jitter (the SDK does not).
 
-        Raises Unavailable if conflicts or throttling persist.
+        most: how often it is tried. Raises Contended if conflicts or throttling persist.
         """
-        for tries in range(TRANSACTION_TRIES):
+        for tries in range(most):
             try:
                 self.call("transact_write_items", TransactItems=[dict(op.request) for op in ops])
             except ClientError as cancelled:
@@ -326,7 +326,7 @@ class Table:
                 self._wait_for_others(tries)
             else:
                 return Written()
-        raise Unavailable("too many concurrent changes of the same items; try again")
+        raise Contended("too many concurrent changes of the same items; try again")
 
     def carry_out(self, op: Op) -> Written | Refused:
         """Writes a transaction of one part as a plain write, which guarantees the same for half the units.
@@ -337,7 +337,7 @@ class Table:
         for tries in range(TRANSACTION_TRIES):
             try:
                 return self._write(op)
-            except _Contended:
+            except Contended:
                 self._wait_for_others(tries)
         raise Unavailable("too many concurrent changes of the same item; try again")
 

@@ -114,12 +114,22 @@ def owner_of_runs(pk: str) -> str:
 
 
 def directory(tenant_name: str) -> str:
-    """Returns the partition of the directory's totals: the last number assigned, and the count of each block."""
+    """Returns the partition of the last number assigned."""
     return f"{tenant(tenant_name)}#DIR"
 
 
-def directory_block(tenant_name: str, block: int) -> str:
-    return f"{directory(tenant_name)}#{block:06d}"
+def directory_part(tenant_name: str, part_number: int) -> str:
+    return f"{directory(tenant_name)}#{part_number:07d}"
+
+
+def directory_counts(tenant_name: str, number: int) -> str:
+    """Returns one of the partitions of the blocks' counts."""
+    return f"{directory(tenant_name)}#COUNT#{number}"
+
+
+def stripe(tenant_name: str, number: int) -> str:
+    """Returns the partition of one of the rows of each count of a tenant (store/tenants/counts.py)."""
+    return f"{tenant(tenant_name)}#STRIPE#{number:02d}"
 
 
 def idempotency(tenant_name: str) -> str:
@@ -208,8 +218,9 @@ def job_entry(number: int) -> str:
     return f"JOB#{number:012d}"
 
 
-def block_count(block: int, facade: str) -> str:
-    return f"BLOCK#{block:06d}#{part(facade)}"
+def block_count(block: int, facade: str, number: int) -> str:
+    """Returns the key of one of the rows that count the jobs of a facade in a block."""
+    return f"BLOCK#{block:06d}#{part(facade)}#{number}"
 
 
 def catch_up(first_s: int | str) -> str:

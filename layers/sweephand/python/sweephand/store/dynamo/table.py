@@ -56,14 +56,32 @@ class TenantItem(Item):
     modified_by = UnicodeAttribute(null=True)
 
 
-class UsageItem(Item):
-    """A tenant's usage, counted in the transactions that create and delete resources, and its quotas."""
+class LeasingItem(Item):
+    """The members of a row with a quota that leases check. leases: how many were granted (store/tenants/counts.py)."""
 
-    schedules = Integer(default=0)
+    revision = Integer(null=True)
+    leases = Integer(null=True)
+
+
+class QuotaItem(LeasingItem):
+    """A tenant's quotas. revision: raised by each change of them."""
+
     most_schedules = Integer(null=True)
-    jobs = Integer(default=0)
     most_jobs = Integer(null=True)
     least_interval_s = Integer(null=True)
+
+
+class CountItem(Item):
+    """One of the rows of a count of jobs and schedules.
+
+    jobs_left, schedules_left: how many may be added in this row, leased under this revision of the quota.
+    """
+
+    jobs = Integer(default=0)
+    schedules = Integer(default=0)
+    jobs_left = Integer(null=True)
+    schedules_left = Integer(null=True)
+    revision = Integer(null=True)
 
 
 class CollectionItem(Item):
@@ -71,7 +89,6 @@ class CollectionItem(Item):
     state = UnicodeAttribute(default="ENABLED")
     settings = UnicodeAttribute(default="{}")
     revision = Integer(default=1)
-    job_count = Integer(default=0)
     created_at = Integer()
     created_by = UnicodeAttribute(null=True)
     modified_at = Integer()

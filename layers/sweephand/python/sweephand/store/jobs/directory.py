@@ -1,7 +1,8 @@
-"""The directory: one small row per job, in blocks of 1,000 numbers, and the count of each block.
+"""The directory: one small row per job, in blocks of 1,000 numbers, and the counts of each block.
 
 Lists, filters and totals read it instead of the jobs. Each row is written in the transaction of its job, under the
-condition of the job's own row, so that a repetition counts once. Source: decision 0019.
+condition of the job's own row, so that a repetition counts once. Jobs that are created one after another write
+different rows of counts, and a few hundred at most write one partition. Source: decisions 0019 and 0195.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ with lazy():
     from sweephand.store.tenants import searching
 
 BLOCK = 1_000
-"""Numbers per block: its rows are some 150 KB, one page of a query."""
+"""Numbers per block, the finest place that counts lead to."""
+PART = 250
+"""Numbers per partition. A new job writes 2 units there, so they cannot exceed its 1,000 units a second."""
+STRIPES, SPREAD = 16, 2
+"""Rows of each count of a block, by the job's number; and the partitions of all these rows."""
 
 
 class EntryItem(Item):
@@ -57,7 +62,7 @@ class DirectoryItem(Item):
 
 
 class BlockItem(Item):
-    """The number of jobs of one facade in a block of the directory; active: those that are switched on."""
+    """One of the rows that count the jobs of one facade in a block; active: those that are switched on."""
 
     live = Integer(default=0)
     active = Integer(default=0)
@@ -102,7 +107,7 @@ class Entry(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The number of jobs of a facade in a block."""
+    """The number of jobs of a facade in a block, or the part of it that one row counts."""
 
     number: int
     facade: str
@@ -115,7 +120,17 @@ def block_of(number: int) -> int:
 
 
 def row_key(tenant: str, number: int) -> tuple[str, str]:
-    return keys.directory_block(tenant, block_of(number)), keys.job_entry(number)
+    return keys.directory_part(tenant, part_of(number)), keys.job_entry(number)
+
+
+def part_of(number: int) -> int:
+    """Returns the number of the partition that a job's row is in."""
+    return number // PART
+
+
+def parts_of(block: int) -> range:
+    """Returns the numbers of a block's partitions."""
+    return range(block * BLOCK // PART, (block + 1) * BLOCK // PART)
 
 
 def number_of(sk: str) -> int:
@@ -135,7 +150,7 @@ def entry_of(row: dict[str, dict[str, Any]]) -> Entry:
 
 def block_count_of(row: dict[str, Any]) -> Block:
     item = BlockItem.from_raw_data(row)
-    _, block, facade = keys.parts(item.sk)
+    _, block, facade, _ = keys.parts(item.sk)
     return Block(int(block), facade, item.live, item.active)
 
 
@@ -257,11 +272,13 @@ def _change_row_op(table: Table, job: Job, were: Sequence[Schedule], schedules: 
 
 def _count_op(table: Table, job: Job, live: int, active: int) -> Op:
     steps = [add(BlockItem.live, live), add(BlockItem.active, active)]
-    return table.update_op("block", *_count_key(job), steps)
+    return table.update_op("block", *count_key(job.tenant, job.number, job.facade), steps)
 
 
-def _count_key(job: Job) -> tuple[str, str]:
-    return keys.directory(job.tenant), keys.block_count(block_of(job.number), job.facade)
+def count_key(tenant: str, number: int, facade: str) -> tuple[str, str]:
+    """Returns the key of the row that counts the job with this number."""
+    stripe = number % STRIPES
+    return keys.directory_counts(tenant, stripe % SPREAD), keys.block_count(block_of(number), facade, stripe)
 
 
 def mark_ended(table: Table, job: Job, ended: JobState) -> bool:
@@ -273,11 +290,11 @@ def mark_ended(table: Table, job: Job, ended: JobState) -> bool:
 
 
 def drop_if_empty(table: Table, job: Job) -> None:
-    """Deletes the count of an empty block after a delete, so that counts never outnumber the jobs.
+    """Deletes an empty row of counts after a delete, so that counts never outnumber the jobs.
 
     If a crash prevents this, the remaining count is still correct.
     """
-    pk, sk = _count_key(job)
+    pk, sk = count_key(job.tenant, job.number, job.facade)
     try:
         there = table.get(BlockItem, pk, sk, consistent=False)
         if there is not None and there.live == 0:

@@ -27,10 +27,11 @@ from sweephand.domain.collection import (
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import add, assign, changes, every
+from sweephand.store.dynamo.expressions import assign, changes, every
 from sweephand.store.dynamo.flat_models import TENANT, Codec, Column, named, one_of, to_json
 from sweephand.store.dynamo.table import AddressItem, CollectionItem, Item, PlacesItem, TenantItem
-from sweephand.store.tenants import usage
+from sweephand.store.tenants import counts, usage
+from sweephand.store.tenants.counts import Counted
 
 ABSENT: Condition = Item.pk.does_not_exist()
 
@@ -226,7 +227,7 @@ _COLLECTIONS = Codec(
     Collection,
     CollectionItem,
     {"tenant": TENANT, "state": one_of(CollectionState), "signing": Column(_signing, _signing_text)},
-    but=" ".join(field for field, _ in _SETTINGS.values()),
+    but=" ".join(["job_count", *(field for field, _ in _SETTINGS.values())]),
 )
 
 
@@ -291,8 +292,8 @@ def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
     return if_any(collection_of, table.get(CollectionItem, keys.tenant(tenant), keys.collection(name)))
 
 
-def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Tenant | None, Collection | None, Usage]:
-    """Reads a tenant, one of its collections, and its usage in all of them."""
+def read_with_quotas(table: Table, tenant: str, name: str) -> tuple[Tenant | None, Collection | None, Usage]:
+    """Reads a tenant, one of its collections, and its quotas."""
     own, collection_key, usage_key = (
         (keys.tenant(tenant), sk) for sk in (keys.TENANT, keys.collection(name), keys.USAGE)
     )
@@ -301,7 +302,7 @@ def read_with_usage(table: Table, tenant: str, name: str) -> tuple[Tenant | None
     return (
         None if mine is None else tenant_of(TenantItem.from_raw_data(mine)),
         None if there is None else collection_of(CollectionItem.from_raw_data(there)),
-        usage.usage_of(rows.get(usage_key)),
+        usage.quotas_of(rows.get(usage_key)),
     )
 
 
@@ -339,12 +340,25 @@ def places_op(table: Table, tenant: str, facade: str, beginning: str, came: int)
     return table.put_op("places", item, PlacesItem.came == came if came else ABSENT)
 
 
-def put_collection_op(table: Table, collection: Collection) -> Op:
-    return table.put_op("collection", _row_of(collection), ABSENT)
+def create_collection_ops(table: Table, collection: Collection) -> list[Op]:
+    row = table.put_op("collection", _row_of(collection), ABSENT)
+    return [row, *counts.begin_ops(table, counted(collection))]
+
+
+def counted(collection: Collection) -> Counted:
+    """Returns the count of the collection's jobs, with its quota."""
+    most = {} if collection.quota.max_jobs is None else {"jobs": collection.quota.max_jobs}
+    row = keys.collection(collection.name)
+    return Counted(collection.tenant, row, collection.revision, most, lasts=True)
+
+
+def job_counts(table: Table, collections: Sequence[Collection]) -> list[int]:
+    """Returns how many jobs each of the collections has."""
+    return [each.jobs for each in counts.totals(table, [counted(one) for one in collections])]
 
 
 def change_collection_op(table: Table, collection: Collection, revision: int) -> Op:
-    """Returns the operation that writes all but the job count, which jobs write [the revision as read]."""
+    """Returns the operation that writes a changed collection [the revision as read]."""
     item = _row_of(collection)
     actions = changes(item, "state settings revision modified_at modified_by off_times")
     return table.update_op("collection", item.pk, item.sk, actions, CollectionItem.revision == revision)
@@ -358,23 +372,7 @@ def change_signing_op(table: Table, before: Collection, signing: Sequence[Signin
     return table.update_op("collection", item.pk, item.sk, changes(item, "signing"), condition)
 
 
-def count_job_op(table: Table, collection: Collection, step: int) -> Op:
-    """Returns the operation that counts one job more or less.
-
-    It fails if the collection does not exist or, for one more, is at its quota.
-    """
-    condition: Condition = CollectionItem.pk.exists()
-    if step > 0 and collection.quota.max_jobs is not None:
-        condition = condition & (CollectionItem.job_count < collection.quota.max_jobs)
-    if step > 0 and collection.address is not None:
-        condition = condition & (CollectionItem.state != CollectionState.DELETING.value)
-    key = keys.tenant(collection.tenant), keys.collection(collection.name)
-    return table.update_op(
-        "collection" if step > 0 else "old collection", *key, [add(CollectionItem.job_count, step)], condition
-    )
-
-
-def delete_collection_op(table: Table, collection: Collection) -> Op:
-    """Returns the operation that deletes a collection, if it has no job."""
-    key = keys.tenant(collection.tenant), keys.collection(collection.name)
-    return table.delete_op("collection", *key, CollectionItem.job_count == 0)
+def delete_collection_ops(table: Table, collection: Collection) -> list[Op]:
+    """Returns the operations that delete a collection, if it has no job."""
+    row = table.delete_op("collection", keys.tenant(collection.tenant), keys.collection(collection.name))
+    return [row, *counts.end_ops(table, counted(collection))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.jobs.job_state import ended_state, state_of
@@ -28,6 +28,9 @@ from sweephand.store.jobs.directory import (
 from sweephand.store.jobs.directory import Entry as Entry  # noqa: PLC0414 - part of what is listed
 from sweephand.store.tenants import tenants as store
 from sweephand.store.views import tenants
+
+if TYPE_CHECKING:
+    from pynamodb.attributes import Attribute
 
 with lazy():
     from sweephand import threads
@@ -157,7 +160,7 @@ def _counted(table: Table, tenant: str, filters: Filters) -> int | None:
         return sum(block.live for block in blocks(table, tenant) if filters.facade in {None, block.facade})
     if filters.one_key and filters.collection is not None:
         collection = store.read_collection(table, tenant, filters.collection)
-        return collection.job_count if collection else 0
+        return store.job_counts(table, [collection])[0] if collection else 0
     return None
 
 
@@ -188,8 +191,25 @@ def blocks(table: Table, tenant: str) -> list[Block]:
 
     Reads consistently: if the counts were older than the directory, an offset into the next block would skip a job.
     """
-    rows = table.query_all(keys.directory(tenant), BlockItem.sk.startswith("BLOCK#"), consistent=True)
-    return [block for row in rows if (block := directory.block_count_of(row)).live > 0]
+    found = threads.at_once(lambda part: _counts(table, tenant, part), range(directory.SPREAD))
+    sums: dict[tuple[int, str], tuple[int, int]] = {}
+    for each in (block for some in found for block in some):
+        live, active = sums.get((each.number, each.facade), (0, 0))
+        sums[each.number, each.facade] = live + each.live, active + each.active
+    return [Block(*block, *sums[block]) for block in sorted(sums) if sums[block][0] > 0]
+
+
+def _live(blocks: Iterable[Block]) -> dict[int, int]:
+    """Returns how many jobs each block has, in order."""
+    live: dict[int, int] = {}
+    for each in blocks:
+        live[each.number] = live.get(each.number, 0) + each.live
+    return live
+
+
+def _counts(table: Table, tenant: str, part: int) -> list[Block]:
+    rows = table.query_all(keys.directory_counts(tenant, part), BlockItem.sk.startswith("BLOCK#"), consistent=True)
+    return [directory.block_count_of(row) for row in rows]
 
 
 def _directory(table: Table, tenant: str, facade: str | None, after: int, page: int, skip: int) -> Iterator[Row]:
@@ -208,7 +228,8 @@ def _directory(table: Table, tenant: str, facade: str | None, after: int, page: 
             skip -= live
             continue
         most = skip + page if facade is None or len(lines) == 1 else None
-        for entry in _of_facade(_block(table, tenant, number, after, limit=most), facade):
+        whole_block = sum(line.live for line in lines)
+        for entry in _of_facade(_block(table, tenant, number, after, most, live=whole_block), facade):
             if skip:
                 skip -= 1
             else:
@@ -224,34 +245,75 @@ def _row(entry: Entry) -> Row:
 
 
 def _block(
-    table: Table, tenant: str, block: int, after: int = 0, limit: int | None = None, *, search: bool = False
+    table: Table,
+    tenant: str,
+    block: int,
+    after: int = 0,
+    limit: int | None = None,
+    *,
+    live: int | None = None,
+    search: bool = False,
 ) -> Iterator[Entry]:
-    """Yields the block's jobs with a number above `after`. search: includes the members that a search reads."""
-    inside = directory.block_of(after + 1) == block
-    sort = Item.sk >= keys.job_entry(after + 1) if inside and after else None
+    """Yields the block's jobs with a number above `after`. live, limit: as for _block_rows.
+
+    search: includes the members that a search reads.
+    """
     only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended, *([DirectoryItem.search] if search else []))
-    for row in table.query_all(keys.directory_block(tenant, block), sort, limit=limit, only=only):
-        yield directory.entry_of(row)
+    yield from map(directory.entry_of, _block_rows(table, tenant, block, after, limit=limit, live=live, only=only))
+
+
+def _block_rows(
+    table: Table,
+    tenant: str,
+    block: int,
+    after: int = 0,
+    *,
+    only: Sequence[Attribute[Any]],
+    limit: int | None = None,
+    live: int | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a block's partitions with a number above `after`, reading them as they are needed.
+
+    live: the number of jobs in the whole block; after that many, the other partitions are not read.
+    """
+    seen = 0
+    for part in directory.parts_of(block):
+        first = directory.part_of(after + 1)
+        if part < first or (live is not None and seen >= live):
+            continue
+        sort = Item.sk >= keys.job_entry(after + 1) if part == first and after else None
+        for row in table.query_all(keys.directory_part(tenant, part), sort, limit=limit, only=only):
+            seen += 1
+            yield row
 
 
 def whole(table: Table, tenant: str, facade: str, *, search: bool = False) -> Iterator[Entry]:
     """Yields all jobs of a facade by creation. search: includes the members that a search reads. Raises TooMany."""
-    there = [block for block in blocks(table, tenant) if block.facade == facade]
-    if sum(block.live for block in there) > FILTERED_MOST:
+    there = blocks(table, tenant)
+    live = _live(there)
+    wanted = [block for block in there if block.facade == facade]
+    if sum(block.live for block in wanted) > FILTERED_MOST:
         raise TooMany
-    wanted = [block.number for block in there]
-    for entries in threads.at_once(lambda block: list(_block(table, tenant, block, search=search)), wanted):
+
+    def read(block: Block) -> list[Entry]:
+        return list(_block(table, tenant, block.number, live=live[block.number], search=search))
+
+    for entries in threads.at_once(read, wanted):
         yield from _of_facade(entries, facade)
 
 
 def _searched(table: Table, tenant: str, filters: Filters, after: int) -> Iterator[Row]:
     """Searches the directory after a number: one block first, then several at a time."""
-    there = blocks(table, tenant)
-    if sum(block.live for block in there) > FILTERED_MOST:
+    live = _live(blocks(table, tenant))
+    if sum(live.values()) > FILTERED_MOST:
         raise TooMany
-    wanted = sorted({block.number for block in there if block.number >= directory.block_of(after + 1)})
+    wanted = [block for block in live if block >= directory.block_of(after + 1)]
+
+    def read(block: int) -> list[Entry]:
+        return list(_block(table, tenant, block, after, live=live[block]))
+
     for some in [wanted[:1], *(wanted[n : n + AT_ONCE] for n in range(1, len(wanted), AT_ONCE))]:
-        for entries in threads.at_once(lambda block: list(_block(table, tenant, block, after)), some):
+        for entries in threads.at_once(read, some):
             yield from map(_row, _holding(table, tenant, filters, entries))
 
 
@@ -268,21 +330,21 @@ def known(table: Table, tenant: str, most: int) -> tuple[list[Known], int]:
 
     most: how many jobs are read, rounded up to whole blocks.
     """
-    there = blocks(table, tenant)
+    live = _live(blocks(table, tenant))
     numbers: list[int] = []
     read = 0
-    for number, lines in groupby(there, key=lambda block: block.number):
+    for number, jobs_in_it in live.items():
         if read >= most:
             break
         numbers.append(number)
-        read += sum(line.live for line in lines)
-    found = threads.at_once(lambda number: _known(table, tenant, number), numbers)
-    return [each for some in found for each in some], sum(block.live for block in there)
+        read += jobs_in_it
+    found = threads.at_once(lambda number: _known(table, tenant, number, live[number]), numbers)
+    return [each for some in found for each in some], sum(live.values())
 
 
-def _known(table: Table, tenant: str, block: int) -> list[Known]:
+def _known(table: Table, tenant: str, block: int, live: int) -> list[Known]:
     only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended, DirectoryItem.revision)
-    rows = table.query_all(keys.directory_block(tenant, block), only=only)
+    rows = _block_rows(table, tenant, block, live=live, only=only)
     found = ((directory.entry_of(row), int(row["revision"]["N"])) for row in rows)
     return [Known(entry.job_id, revision, entry.state) for entry, revision in found]
 
@@ -364,20 +426,22 @@ def _holding(table: Table, tenant: str, filters: Filters, entries: Iterable[Entr
 
 
 def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Entry]:
-    """Returns the directory's entries of these numbers, read by key, or by whole blocks if that takes fewer calls."""
-    by_block = {block: list(some) for block, some in groupby(sorted(numbers), key=directory.block_of)}
-    dense = [block for block, some in by_block.items() if len(some) > BATCH_GET_MOST]
-    wanted = [
-        directory.row_key(tenant, each) for block, some in by_block.items() if block not in dense for each in some
-    ]
+    """Returns the directory's entries of these numbers, by key, or by whole partitions if there are many in one."""
+    by_part = {part: list(some) for part, some in groupby(sorted(numbers), key=directory.part_of)}
+    dense = [part for part, some in by_part.items() if len(some) > BATCH_GET_MOST]
+    wanted = [directory.row_key(tenant, each) for part, some in by_part.items() if part not in dense for each in some]
     sparse = [wanted[n : n + BATCH_GET_MOST] for n in range(0, len(wanted), BATCH_GET_MOST)]
 
     def by_key(some: Sequence[tuple[str, str]]) -> list[Entry]:
         return [directory.entry_of(row) for row in table.batch_get(some, consistent=False).values()]
 
+    def whole_part(part: int) -> list[Entry]:
+        only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended)
+        return [directory.entry_of(row) for row in table.query_all(keys.directory_part(tenant, part), only=only)]
+
     found = [
         *threads.at_once(by_key, sparse),
-        *threads.at_once(lambda block: list(_block(table, tenant, block)), dense),
+        *threads.at_once(whole_part, dense),
     ]
     return {entry.number: entry for entries in found for entry in entries}
 

@@ -120,7 +120,7 @@ def _collection(ctx: Context, value: object) -> tuple[Collection, Usage]:
     name = fields.text(value, "collection", 1, 128)
     if not shapes.is_plain(name):
         raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}")
-    return tenancy.open_with_usage(ctx.world, _tenant(ctx), name, for_more=False)
+    return tenancy.open_with_quotas(ctx.world, _tenant(ctx), name, for_more=False)
 
 
 def _tenant(ctx: Context) -> str:

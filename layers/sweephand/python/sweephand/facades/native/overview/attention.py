@@ -248,13 +248,15 @@ def _consumers(ctx: Context) -> Iterator[Item]:
 
 
 def _collections(ctx: Context) -> Iterator[Item]:
-    for each in islice(tenants.collections(ctx.world.table, ctx.tenant, None, MOST_NAMED), MOST_NAMED):
-        if each.state is not CollectionState.ENABLED and each.job_count:
+    named = islice(tenants.collections(ctx.world.table, ctx.tenant, None, MOST_NAMED), MOST_NAMED)
+    disabled = [each for each in named if each.state is not CollectionState.ENABLED]
+    for each, jobs_in_it in zip(disabled, tenants.job_counts(ctx.world.table, disabled), strict=True):
+        if jobs_in_it:
             yield Item(
                 *("collection", each.name, each.name),
-                f"The collection {each.name} is disabled: what falls due for its {each.job_count:,} jobs is skipped.",
+                f"The collection {each.name} is disabled: what falls due for its {jobs_in_it:,} jobs is skipped.",
                 Step("enable", "Enable it", f"/v1/collections/{each.name}"),
-                count=each.job_count,
+                count=jobs_in_it,
                 since=each.modified_at,
             )
 

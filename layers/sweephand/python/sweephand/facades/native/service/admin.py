@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -94,16 +95,19 @@ def create_collection(ctx: Context) -> Answer:
         return tenancy.create_collection(ctx.world, wanted, ctx.actor, once=once)
 
     find = partial(tenancy.find_collection, ctx.world, ctx.tenant)
-    return _collection(made_once(ctx.world, ctx.tenant, once, make, find), 201)
+    return _collection(ctx, made_once(ctx.world, ctx.tenant, once, make, find), 201)
 
 
 def list_collections(ctx: Context) -> Answer:
-    rows = partial(views.collections, ctx.world.table, ctx.tenant)
+    def rows(after: str | None, page: int) -> Iterable[Collection]:
+        found = list(islice(views.collections(ctx.world.table, ctx.tenant, after, page), page))
+        return views.with_job_counts(ctx.world.table, found)
+
     return ctx.page_of(rows, COLLECTION.show, mark=attrgetter("name"), fits=shapes.is_plain)
 
 
 def read_collection(ctx: Context) -> Answer:
-    return _collection(tenancy.find_collection(ctx.world, ctx.tenant, ctx.plain("collection")))
+    return _collection(ctx, tenancy.find_collection(ctx.world, ctx.tenant, ctx.plain("collection")))
 
 
 def put_collection(ctx: Context) -> Answer:
@@ -128,7 +132,7 @@ def _change(ctx: Context, edit: Callable[[Collection], Collection]) -> Answer:
         return after
 
     name, revision = ctx.plain("collection"), ctx.if_match()
-    return _collection(tenancy.change_collection(ctx.world, ctx.tenant, name, checked, revision, ctx.actor))
+    return _collection(ctx, tenancy.change_collection(ctx.world, ctx.tenant, name, checked, revision, ctx.actor))
 
 
 def enable_collection(ctx: Context) -> Answer:
@@ -149,8 +153,9 @@ def delete_collection(ctx: Context) -> Answer:
     return Answer(204)
 
 
-def _collection(collection: Collection, status: int = 200) -> Answer:
+def _collection(ctx: Context, collection: Collection, status: int = 200) -> Answer:
     headers = {"ETag": f'"{collection.revision}"'}
     if status == 201:
         headers["Location"] = f"/v1/collections/{collection.name}"
-    return Answer(status, COLLECTION.show(collection), headers)
+    (shown,) = views.with_job_counts(ctx.world.table, [collection])
+    return Answer(status, COLLECTION.show(shown), headers)

@@ -1,0 +1,302 @@
+"""Many creates in one tenant meet in no row, and its quotas hold exactly whatever happens meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sweephand.domain.collection import Quota, Usage
+from sweephand.errors import QuotaExceeded, SweephandError
+from sweephand.flow.jobs.lookup import Planned
+from sweephand.flow.tenants import tenancy
+from sweephand.store.dynamo import keys
+from sweephand.store.tenants import counts, usage
+from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before
+from tests.support.turns import at_once
+
+HOURLY = {"every": "PT1H"}
+A_SECOND = 1_000
+"""Write units of one partition, and of one row, in a second."""
+
+
+def allow(stage: Stage, jobs: int | None = None, schedules: int | None = None) -> None:
+    tenancy.change_tenant(stage.world, TENANT, None, Usage(most_jobs=jobs, most_schedules=schedules))
+
+
+def allow_in_collection(stage: Stage, jobs: int | None) -> None:
+    def limited(there: Any) -> Any:
+        return replace(there, quota=Quota(max_jobs=jobs))
+
+    tenancy.change_collection(stage.world, TENANT, "default", limited, None)
+
+
+def there(stage: Stage) -> tuple[int, int]:
+    """Returns how many jobs and schedules the tenant has, counted one by one."""
+    items = stage.items()
+    jobs = sum(row["sk"]["S"] == keys.JOB for row in items)
+    return jobs, sum(row["sk"]["S"].startswith("SCH#") for row in items)
+
+
+def exact(stage: Stage) -> None:
+    counted = usage.read(stage.world.table, TENANT)
+    assert (counted.jobs, counted.schedules) == there(stage)
+    assert stage.job_counts() == {"default": counted.jobs}
+
+
+def leases(stage: Stage) -> int:
+    """Returns how many more jobs the rows allow without another lease."""
+    rows = counts.read(stage.world.table, usage.counted(TENANT, usage.read_quotas(stage.world.table, TENANT)))
+    return sum(each.jobs_left or 0 for each in rows)
+
+
+@pytest.fixture
+def in_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spreads even a small quota over all rows."""
+    monkeypatch.setattr(counts, "FEW", 1)
+
+
+# Rows
+
+
+def written(stage: Stage) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    """Returns the write units of each row and of each partition, if every row is small."""
+    rows: Counter[tuple[str, str]] = Counter()
+    for passing in stage.taps.passed:
+        if passing.operation == "TransactWriteItems":
+            for part in passing.request["TransactItems"]:
+                (request,) = part.values()
+                rows[_key(request)] += 2
+        elif passing.operation in {"PutItem", "UpdateItem", "DeleteItem"}:
+            rows[_key(passing.request)] += 1
+    partitions: Counter[str] = Counter()
+    for (pk, _), units in rows.items():
+        partitions[pk] += units
+    return rows, partitions
+
+
+def _key(request: dict[str, Any]) -> tuple[str, str]:
+    key = request.get("Key", request.get("Item", {}))
+    return key["pk"]["S"], key["sk"]["S"]
+
+
+MANY = 64
+RATE = 500
+
+
+def do_nothing(_planned: Planned, _stage: Stage) -> None:
+    """Leaves the job as it was created."""
+
+
+ACTS: dict[str, Callable[[Planned, Stage], Any]] = {
+    "create": do_nothing,
+    "deactivate": lambda planned, stage: stage.set_state(planned, active=False),
+    "delete": lambda planned, stage: stage.delete(planned),
+}
+
+
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize("act", ACTS)
+def test_no_row_and_no_partition_limits_500_jobs_a_second(stage: Stage, act: str, limited: bool) -> None:
+    if limited:
+        allow(stage, 100_000, 200_000)
+        allow_in_collection(stage, 100_000)
+    stage.taps.passed.clear()
+    made = [stage.create(HOURLY, name=f"{n:03d}") for n in range(MANY)]
+    if act != "create":
+        stage.taps.passed.clear()
+        for planned in made:
+            ACTS[act](planned, stage)
+
+    rows, partitions = written(stage)
+
+    numbers = keys.directory(TENANT), keys.LAST_NUMBER
+    assert rows.pop(numbers, 0) in {0, MANY}, "the counter is no part of a transaction: each write is one unit"
+    if limited:
+        rows.pop((keys.tenant(TENANT), keys.USAGE), None)
+        rows.pop((keys.tenant(TENANT), keys.collection("default")), None)  # while the first leases are granted
+        partitions.pop(keys.tenant(TENANT), None)
+    in_transactions = max(rows.values()) / 2
+    assert in_transactions * RATE / MANY <= 50, rows.most_common(3)
+    hottest = [(pk, units) for pk, units in partitions.items() if units * RATE / MANY > A_SECOND * 3 / 4]
+    assert not [pk for pk, _ in hottest if "#COL#" not in pk and "#DIR#0" not in pk], hottest
+
+
+def test_500_creates_in_a_second_do_not_wait_for_each_other(stage: Stage) -> None:
+    """Each begins 2 ms after the one before. A transaction takes 15 ms, and another one that meets it is refused."""
+    slow = []
+
+    def create(n: int) -> Planned:
+        stage.clock.sleep(n / RATE)
+        began = stage.clock.monotonic()
+        made = stage.create(HOURLY, name=f"{n:03d}")
+        slow.append(stage.clock.monotonic() - began)
+        return made
+
+    with at_once(stage) as run:
+        found = run([lambda n=n: create(n) for n in range(100)])
+
+    assert all(isinstance(each, Planned) for each in found)
+    exact(stage)
+    assert max(slow) < 0.2, "one transaction and a few calls"
+
+
+# Quotas
+
+
+@pytest.mark.parametrize(("few", "gap_s"), [(True, 0.02), (False, 0.001)], ids=["few", "many"])
+def test_a_quota_is_reached_exactly_at_1000_creates_a_second(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, few: bool, gap_s: float
+) -> None:
+    """A small quota is counted in one row, which takes 50 creates a second."""
+    monkeypatch.setattr(counts, "FEW", 1_000 if few else 1)
+    allow(stage, 30, 70)
+    allow_in_collection(stage, 35)
+
+    def create(n: int) -> Planned:
+        stage.clock.sleep(n * gap_s)
+        return stage.create(HOURLY, HOURLY, name=f"{n:03d}")
+
+    with at_once(stage) as run:
+        found = run([lambda n=n: create(n) for n in range(50)])
+
+    assert {type(each) for each in found} == {Planned, QuotaExceeded}
+    assert there(stage)[0] == 30
+    exact(stage)
+
+
+@pytest.mark.usefixtures("in_stripes")
+def test_the_last_place_is_found_in_whichever_row_it_is(stage: Stage) -> None:
+    allow(stage, 40)
+    made = [stage.create(HOURLY) for _ in range(40)]
+    with pytest.raises(QuotaExceeded, match="40 jobs at most"):
+        stage.create(HOURLY)
+
+    for planned in made[::7]:
+        stage.delete(planned)
+    again = [stage.create(HOURLY) for _ in made[::7]]
+
+    assert len(again) == 6
+    with pytest.raises(QuotaExceeded):
+        stage.create(HOURLY)
+    exact(stage)
+
+
+@pytest.mark.usefixtures("in_stripes")
+def test_a_job_of_many_schedules_collects_what_other_rows_have_not_used(stage: Stage) -> None:
+    allow(stage, schedules=64)
+    for _ in range(16):
+        stage.create(HOURLY)
+
+    stage.create(*[HOURLY] * 40)
+    with pytest.raises(QuotaExceeded, match="64 schedules at most"):
+        stage.create(*[HOURLY] * 9)
+    stage.create(*[HOURLY] * 8)
+
+    assert there(stage)[1] == 64
+    exact(stage)
+
+
+@pytest.mark.parametrize("lowered", [10, 0, 39, 41, None])
+@pytest.mark.usefixtures("in_stripes")
+def test_a_changed_quota_ends_the_leases_of_the_one_before(stage: Stage, lowered: int | None) -> None:
+    allow(stage, 1_000)
+    made = [stage.create(HOURLY) for _ in range(40)]
+    assert leases(stage) > 0
+    allow(stage, lowered)
+
+    while lowered is not None and len(made) >= lowered + 1:
+        with pytest.raises(QuotaExceeded):
+            stage.create(HOURLY)
+        stage.delete(made.pop())
+
+    made += [stage.create(HOURLY) for _ in range(2 if lowered is None else lowered - len(made))]
+    if lowered is not None:
+        with pytest.raises(QuotaExceeded):
+            stage.create(HOURLY)
+    exact(stage)
+
+
+def test_most_creates_under_a_quota_read_one_row_more_and_write_nothing_more(stage: Stage) -> None:
+    allow(stage, 500)
+    stage.create(HOURLY)
+    stage.taps.passed.clear()
+
+    stage.create(HOURLY)
+
+    under = stage.taps.names()
+    allow(stage)
+    stage.taps.passed.clear()
+    stage.create(HOURLY)
+    assert Counter(under) - Counter(stage.taps.names()) == Counter(["dynamodb.GetItem"])
+
+
+FAULTS = [crash_before, crash_after, answer_lost, conflict]
+
+
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_no_crash_between_two_calls_costs_the_tenant_a_place(
+    stage: Stage, fault: Any, few: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not few:
+        monkeypatch.setattr(counts, "FEW", 1)
+    allow(stage, 30)
+    calls = 0
+
+    def at(number: int) -> Callable[[Passing, Act], Any]:
+        def faulty(passing: Passing, act: Act) -> Any:
+            nonlocal calls
+            calls += 1
+            writes = passing.operation == "TransactWriteItems" or fault is not conflict
+            return fault(passing, act) if calls == number and writes else act()
+
+        return faulty
+
+    for number in range(1, 12):
+        calls = 0
+        with stage.taps.faulty(at(number)), suppress(Crash, SweephandError):
+            stage.create(HOURLY)
+    with suppress(QuotaExceeded):
+        while True:
+            stage.create(HOURLY)
+
+    assert there(stage) == (30, 30)
+    exact(stage)
+
+
+@pytest.mark.usefixtures("in_stripes")
+@pytest.mark.parametrize("seed", range(2))
+def test_creates_deletes_and_changes_of_the_quota_at_once_stay_exact(stage: Stage, seed: int) -> None:
+    allow(stage, 10)
+    made = [stage.create(HOURLY, name=f"old-{n}") for n in range(7)]
+    works: list[Callable[[], Any]] = [lambda n=n: stage.create(HOURLY, name=f"{seed}-{n}") for n in range(10)]
+    works += [lambda planned=planned: stage.delete(planned) for planned in made[:4]]
+    works.insert(2 + seed, lambda: allow(stage, 9))
+
+    with at_once(stage) as run:
+        found = run(works)
+
+    assert not [each for each in found if isinstance(each, Exception) and not isinstance(each, QuotaExceeded)]
+    exact(stage)
+    with suppress(QuotaExceeded):
+        while True:
+            stage.create(HOURLY)
+    assert there(stage)[0] == 9
+
+
+def test_a_tenant_at_its_quota_delays_no_other(stage: Stage) -> None:
+    tenancy.create_tenant(stage.world, "globex", None)
+    allow(stage, 1)
+    stage.create(HOURLY)
+    stage.taps.passed.clear()
+
+    with pytest.raises(QuotaExceeded):
+        stage.create(HOURLY)
+
+    assert not [passing for passing in stage.taps.passed if "globex" in str(passing.request)]
