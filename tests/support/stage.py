@@ -319,7 +319,8 @@ class Stage:
 
     def totals(self, planned: Planned | Schedule) -> Totals:
         table, schedule = self.world.table, self.stored(planned)
-        return totals.totals_of(table, schedule, totals.stats_of(table, [schedule]).get(schedule.id))
+        stats = totals.stats_of(table, [schedule]).get(schedule.id)
+        return totals.totals_of(table, schedule, stats, self.clock.now())
 
     def runs(self, owner: Planned | Schedule | str, kind: Kind | None = None) -> list[Run]:
         """Returns the ledger rows of a schedule (the first one of a job), by planned instant."""

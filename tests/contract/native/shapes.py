@@ -12,7 +12,7 @@ RUN_ID = rf"{ID}_[0-9a-f]{{8}}-[0-9a-f]{{4}}-8[0-9a-f]{{3}}-[89ab][0-9a-f]{{3}}-
 SECONDS = r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z"
 MILLISECONDS = SECONDS.replace("Z", r"\.[0-9]{3}Z")
 
-TOTALS = {"planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"}
+TOTALS = {"planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed", "exact"}
 LISTED_JOB = {
     *(
         "id",
@@ -191,6 +191,7 @@ def check_schedule(body: dict[str, Any], *, listed: bool = False) -> None:
 
 def check_totals(body: dict[str, int]) -> None:
     assert body.keys() == TOTALS
+    assert isinstance(body["exact"], bool)
     assert all(isinstance(number, int) and number >= 0 for number in body.values())
 
 

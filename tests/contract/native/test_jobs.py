@@ -755,6 +755,7 @@ def test_a_completed_job_shows_that_state(api):
         "failedAttempts": 0,
         "skipped": 0,
         "missed": 0,
+        "exact": True,
     }
 
 

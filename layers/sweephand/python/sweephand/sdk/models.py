@@ -1474,6 +1474,7 @@ class Totals(Model):
     failed_attempts: int
     skipped: int
     missed: int
+    exact: bool
     members = {
         "planned": ("planned", None),
         "open": ("open", None),
@@ -1482,6 +1483,7 @@ class Totals(Model):
         "failed_attempts": ("failedAttempts", None),
         "skipped": ("skipped", None),
         "missed": ("missed", None),
+        "exact": ("exact", None),
     }
 
 

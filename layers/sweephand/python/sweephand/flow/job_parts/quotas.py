@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job
 from sweephand.errors import QuotaExceeded
 from sweephand.flow.concurrency import Moved
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.store.dynamo.conditional import Op
-from sweephand.store.tenants import counts, tenants, usage
-from sweephand.store.tenants.counts import Need, NoRoom
+from sweephand.store.tenants import tenants
+
+if TYPE_CHECKING:
+    from sweephand.store.tenants.counts import NoRoom
+
+with lazy():
+    from sweephand.store.tenants import counts, usage
 
 
 def count_ops(
@@ -23,23 +31,25 @@ def count_ops(
     there = after or before
     assert there is not None
     schedules = (after.schedule_count if after else 0) - (before.schedule_count if before else 0)
-    need = Need((after is not None) - (before is not None), schedules)
+    need = counts.Need((after is not None) - (before is not None), schedules)
     ops = []
-    if need != Need():
+    if need != counts.Need():
         of_tenant = usage.counted(there.tenant, quotas)
         stripe = counts.take_room(world.table, of_tenant, there.number, need)
-        if stripe in {NoRoom.JOBS, NoRoom.SCHEDULES}:
+        if stripe in {counts.NoRoom.JOBS, counts.NoRoom.SCHEDULES}:
             raise _exceeded(stripe, quotas)
         ops.append(counts.count_op(world.table, usage.PART, of_tenant, _unmoved(stripe), need))
     if before is not None and (after is None or before.collection != after.collection):
         left = tenants.counted(Collection(there.tenant, before.collection))
-        ops.append(counts.count_op(world.table, "old collection", left, before.number % counts.STRIPES, Need(-1)))
+        ops.append(
+            counts.count_op(world.table, "old collection", left, before.number % counts.STRIPES, counts.Need(-1))
+        )
     if after is not None and collection is not None and (before is None or before.collection != after.collection):
         entered = tenants.counted(collection)
-        stripe = counts.take_room(world.table, entered, after.number, Need(1))
-        if stripe is NoRoom.JOBS:
+        stripe = counts.take_room(world.table, entered, after.number, counts.Need(1))
+        if stripe is counts.NoRoom.JOBS:
             raise _full(world, collection)
-        ops.append(counts.count_op(world.table, "collection", entered, _unmoved(stripe), Need(1)))
+        ops.append(counts.count_op(world.table, "collection", entered, _unmoved(stripe), counts.Need(1)))
     return ops
 
 
@@ -49,13 +59,13 @@ def limits(collection: Collection, quotas: Usage) -> bool:
 
 
 def _unmoved(stripe: int | NoRoom) -> int:
-    if isinstance(stripe, NoRoom):
+    if isinstance(stripe, counts.NoRoom):
         raise Moved
     return stripe
 
 
 def _exceeded(room: object, quotas: Usage) -> QuotaExceeded:
-    if room is NoRoom.JOBS:
+    if room is counts.NoRoom.JOBS:
         limit = f"{quotas.most_jobs} jobs at most (quota.maxJobs of the tenant)"
     else:
         limit = f"{quotas.most_schedules} schedules at most (quota.maxSchedules of the tenant)"

@@ -28,7 +28,6 @@ from sweephand.lazy import lazy
 from sweephand.records import dataclass
 from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled, Contended, Op, Written
 from sweephand.store.jobs import directory, history, jobs
-from sweephand.store.tenants import usage
 
 if TYPE_CHECKING:
     from sweephand.domain.job_set import Membership
@@ -38,6 +37,7 @@ with lazy():
     from sweephand.flow.job_parts import membership
     from sweephand.flow.jobs import completion, large_changes
     from sweephand.flow.tenants import applications
+    from sweephand.store.tenants import usage
 
 LIMITED_TRIES = 3
 COMPLETED_WITHIN_S = 2.0

@@ -39,7 +39,7 @@ from sweephand.security import caller
 from sweephand.security.caller import Caller
 from sweephand.store.dynamo.conditional import Cancelled, Op, Table
 from sweephand.store.runs import ledger
-from sweephand.store.tenants import counts, tenants, usage
+from sweephand.store.tenants import tenants
 
 with lazy():
     from sweephand.domain.occurrences import off_times as stretches
@@ -47,6 +47,7 @@ with lazy():
     from sweephand.flow.series import holding
     from sweephand.store.flow_keys import flow_keys
     from sweephand.store.index import suspended
+    from sweephand.store.tenants import counts, usage
     from sweephand.store.views import tenants as views
 
 UNLIMITED, USUAL_PACE = Usage(), Pace()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pynamodb.expressions.condition import Condition
 
@@ -25,13 +25,18 @@ from sweephand.domain.collection import (
     Usage,
 )
 from sweephand.domain.instants import epoch_ms, from_ms
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import assign, changes, every
 from sweephand.store.dynamo.flat_models import TENANT, Codec, Column, named, one_of, to_json
 from sweephand.store.dynamo.table import AddressItem, CollectionItem, Item, PlacesItem, TenantItem
-from sweephand.store.tenants import counts, usage
-from sweephand.store.tenants.counts import Counted
+
+if TYPE_CHECKING:
+    from sweephand.store.tenants.counts import Counted
+
+with lazy():
+    from sweephand.store.tenants import counts, usage
 
 ABSENT: Condition = Item.pk.does_not_exist()
 
@@ -349,7 +354,7 @@ def counted(collection: Collection) -> Counted:
     """Returns the count of the collection's jobs, with its quota."""
     most = {} if collection.quota.max_jobs is None else {"jobs": collection.quota.max_jobs}
     row = keys.collection(collection.name)
-    return Counted(collection.tenant, row, collection.revision, most, lasts=True)
+    return counts.Counted(collection.tenant, row, collection.revision, most, lasts=True)
 
 
 def job_counts(table: Table, collections: Sequence[Collection]) -> list[int]:

@@ -18,7 +18,6 @@ from sweephand.store.dynamo.table import AddressItem, CollectionItem, Credential
 from sweephand.store.index import next_run_index
 from sweephand.store.tenants import credentials as stored
 from sweephand.store.tenants import tenants as store
-from sweephand.store.tenants import usage
 
 if TYPE_CHECKING:
     from sweephand.domain.application import Application
@@ -29,7 +28,7 @@ with lazy():
     from sweephand import threads
     from sweephand.store.consumers import consumers as consumer_rows
     from sweephand.store.tenants import applications as application_rows
-    from sweephand.store.tenants import audits, watches
+    from sweephand.store.tenants import audits, usage, watches
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,27 @@
-"""Totals and progress of schedules, from the statistics and the runs since the audit last settled them."""
+"""Totals and progress of schedules, from the statistics and the runs since the audit last settled them.
+
+However many runs there are since then, an answer reads a limited number of them, the newest ones (decision 0196).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
 from sweephand.domain.instants import EPOCH, epoch_ms, from_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import APART, TERMINAL, Kind
+from sweephand.domain.run import APART, TERMINAL, Kind, Run
 from sweephand.domain.schedule import OVER, Schedule
-from sweephand.ids import run_uuid
+from sweephand.ids import instant_ms_of, run_uuid
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
+from sweephand.schedules.timing import load_or_never
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import RunItem, StatsItem
+from sweephand.store.runs import run_rows
 from sweephand.store.views import runs
 
 with lazy():
@@ -29,7 +34,8 @@ class Totals:
     """The totals of a schedule. planned: occurrences that were sent. ended: those that have ended.
 
     Each also counts the manual runs that have ended if the policy `totals` of the job is `all`. missed: skipped by the
-    misfire policy before they were sent. missed_sent: skipped by the executor after they were sent.
+    misfire policy before they were sent. missed_sent: skipped by the executor after they were sent. exact: whether all
+    runs since the audit were counted; otherwise those before the newest ones count as ended.
     """
 
     planned: int = 0
@@ -39,6 +45,7 @@ class Totals:
     skipped: int = 0
     missed: int = 0
     missed_sent: int = 0
+    exact: bool = True
 
     @property
     def open(self) -> int:
@@ -54,7 +61,9 @@ class Totals:
         return max(0, self.ended - self.failed - self.skipped - self.missed_sent)
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        names = [each.name for each in fields(self) if each.name != "exact"]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Totals(**sums, exact=self.exact and other.exact)
 
 
 def stats_of(table: Table, schedules: Iterable[Schedule]) -> dict[str, StatsItem]:
@@ -78,14 +87,109 @@ def _manual(stats: StatsItem) -> Totals:
     )
 
 
-def totals_of(table: Table, schedule: Schedule, stats: StatsItem | None) -> Totals:
-    """Returns exact totals: the settled part from the statistics, the rest counted in the ledger after settled_to.
+MOST_COUNTED = 1_000
+"""Rows of one schedule that an answer reads, some 50 read units."""
+MOST_AHEAD = 1_000
+"""Occurrences that were sent ahead; the sweep looks ahead for less."""
+OF_AN_ANSWER = 10_000
+"""Rows that an answer with many schedules reads in all."""
+MANY = 200
+"""Schedules, the most on a page. The ledgers of more are not queried."""
 
-    Cost: one query over the runs since the audit last moved settled_to.
+
+@dataclass(frozen=True)
+class Ledger:
+    """The content of a schedule's ledger that answers show. last: the run that was planned last; None if not read."""
+
+    totals: Totals = Totals()
+    last: Run | None = None
+
+
+def ledgers_of(table: Table, schedules: Sequence[Schedule], now: datetime, *, last: bool = True) -> list[Ledger]:
+    """Returns the totals and, if `last`, the last runs of schedules, in order.
+
+    Cost: the statistics, read in batches, and a query for each schedule, for up to 1,000 rows. If there are more than
+    MANY schedules, their last planned runs are read in batches instead, and no others are counted.
     """
-    sort = RunItem.sk.between(_first_unsettled(stats), runs.AFTER_ANY_RUN)
-    rows = table.query_all(keys.runs(schedule.tenant, schedule.id), sort, consistent=True)
-    return _totals(schedule, stats, sum(map(_is_ended, rows)))
+    stats = stats_of(table, schedules)
+    if len(schedules) > MANY:
+        rows = _last_planned(table, schedules, now) if last else {}
+        return [Ledger(_estimated(each, stats.get(each.id), [], now), rows.get(each.id)) for each in schedules]
+    most = min(MOST_COUNTED, OF_AN_ANSWER // max(1, len(schedules)))
+    return threads.at_once(lambda each: _newest(table, each, stats.get(each.id), now, most, last=last), schedules)
+
+
+def totals_of(table: Table, schedule: Schedule, stats: StatsItem | None, now: datetime) -> Totals:
+    """Returns totals: the settled part from the statistics, the rest counted in the ledger. Cost: one query."""
+    return _newest(table, schedule, stats, now, MOST_COUNTED, last=False).totals
+
+
+def _newest(
+    table: Table, schedule: Schedule, stats: StatsItem | None, now: datetime, most: int, *, last: bool
+) -> Ledger:
+    """Reads the newest rows of a ledger until they are settled, at most `most`. last: whether to read at least one."""
+    settled = _first_unsettled(stats)
+    sort = RunItem.sk.between(keys.run("") if last else settled, runs.AFTER_ANY_RUN)
+    page = min(most, 2 * _unsettled(schedule, stats) + runs.LEAST_OF_EACH)
+    newest: Mapping[str, Any] | None = None
+    counted: list[Mapping[str, Any]] = []
+    read, start = 0, None
+    while read < most:
+        rows, start = table.query(
+            keys.runs(schedule.tenant, schedule.id),
+            sort,
+            forward=False,
+            limit=min(page, most - read),
+            start=start,
+            consistent=True,
+        )
+        read += len(rows)
+        newest = newest or next((row for row in rows if "state" in row), None)
+        counted += (row for row in rows if row["sk"]["S"] >= settled and _is_planned(row))
+        if start is None or (newest is not None and rows and rows[-1]["sk"]["S"] < settled):
+            shown = run_rows.run_of(RunItem.from_raw_data(newest)) if last and newest is not None else None
+            return Ledger(_totals(schedule, stats, sum(map(_is_ended, counted))), shown)
+        page = most
+    shown = run_rows.run_of(RunItem.from_raw_data(newest)) if last and newest is not None else None
+    return Ledger(_estimated(schedule, stats, counted, now), shown)
+
+
+def _unsettled(schedule: Schedule, stats: StatsItem | None) -> int:
+    """Returns how many occurrences were sent after the settled part."""
+    return max(0, schedule.planned_total - (0 if stats is None else stats.settled_planned))
+
+
+def _estimated(
+    schedule: Schedule, stats: StatsItem | None, counted: Sequence[Mapping[str, Any]], now: datetime
+) -> Totals:
+    """Returns the totals if only the newest runs were counted: earlier ones count as ended.
+
+    An occurrence that was sent ahead and has no row yet is open.
+    """
+    newest = from_ms(instant_ms_of(keys.parts(counted[0]["sk"]["S"])[1])) if counted else now
+    ahead = len(generations.sent_after(schedule, newest, MOST_AHEAD))
+    earlier = max(0, _unsettled(schedule, stats) - len(counted) - ahead)
+    totals = _totals(schedule, stats, earlier + sum(map(_is_ended, counted)))
+    return replace(totals, exact=earlier == 0)
+
+
+def _last_planned(table: Table, schedules: Sequence[Schedule], now: datetime) -> dict[str, Run]:
+    """Returns the run of the last due occurrence of each schedule, if there is one, a hundred in a call."""
+    instants = {each.id: _last_instant(each, now) for each in schedules}
+    places = {each.id: _place(each, at) for each in schedules if (at := instants[each.id]) is not None}
+    rows = table.batch_get(places.values())
+    return {
+        schedule: run_rows.run_of(RunItem.from_raw_data(rows[place]))
+        for schedule, place in places.items()
+        if place in rows
+    }
+
+
+def _last_instant(schedule: Schedule, now: datetime) -> datetime | None:
+    if schedule.state in OVER:
+        return schedule.last_planned_at
+    until = generations.sent_until(schedule) or generations.began(schedule)
+    return load_or_never(schedule.packed).rule.last_until(min(until, now))
 
 
 def _first_unsettled(stats: StatsItem | None) -> str:
@@ -94,13 +198,14 @@ def _first_unsettled(stats: StatsItem | None) -> str:
     return keys.run("") if settled_to is None else keys.run(runs.first_uuid_after(settled_to))
 
 
+def _is_planned(row: Mapping[str, Any]) -> bool:
+    """Returns whether a row is a run of one planned occurrence."""
+    return "state" in row and row["kind"]["S"] == Kind.SCHEDULED.value and "range_count" not in row
+
+
 def _is_ended(row: Mapping[str, Any]) -> bool:
     """Returns whether a row is an ended run of a planned occurrence."""
-    return (
-        row.get("state", {}).get("S") in TERMINAL
-        and row["kind"]["S"] == Kind.SCHEDULED.value
-        and "range_count" not in row
-    )
+    return _is_planned(row) and row["state"]["S"] in TERMINAL
 
 
 def _totals(schedule: Schedule, stats: StatsItem | None, ended: int) -> Totals:
@@ -160,7 +265,7 @@ def progress_of(table: Table, schedules: Sequence[Schedule], now: datetime) -> d
         if (own := places[each.id]) is not None
     }
     left = [each for each in schedules if found.get(each.id) is None]
-    more = threads.at_once(lambda each: _queried(table, each, stats.get(each.id)), left, AT_ONCE) if left else []
+    more = threads.at_once(lambda each: _queried(table, each, stats.get(each.id), now), left, AT_ONCE) if left else []
     queried = {schedule.id: progress for schedule, progress in zip(left, more, strict=True)}
     return {each.id: found.get(each.id) or queried[each.id] for each in schedules}
 
@@ -205,26 +310,30 @@ def _from(schedule: Schedule, stats: StatsItem | None, rows: Sequence[Mapping[st
     return Progress(_totals(schedule, stats, ended), started_at)
 
 
-def _queried(table: Table, schedule: Schedule, stats: StatsItem | None) -> Progress:
-    """Reads the newest runs, until one is settled and the last execution is found."""
+def _queried(table: Table, schedule: Schedule, stats: StatsItem | None, now: datetime) -> Progress:
+    """Reads the newest runs, until one is settled and the last execution is found; at most 1,000."""
     settled = _first_unsettled(stats)
-    unsettled = max(0, schedule.planned_total - (0 if stats is None else stats.settled_planned))
+    unsettled = _unsettled(schedule, stats)
     rows = table.query_all(
         keys.runs(schedule.tenant, schedule.id),
         RunItem.sk.between(keys.run(""), runs.AFTER_ANY_RUN),
         forward=False,
-        limit=2 * unsettled + runs.LEAST_OF_EACH,
+        limit=min(MOST_COUNTED, 2 * unsettled + runs.LEAST_OF_EACH),
         consistent=True,
         only=(RunItem.sk, *_READ),
     )
-    ended, started_at = 0, None
+    counted: list[Mapping[str, Any]] = []
+    started_at = None
     for looked_at, row in enumerate(row for row in rows if "state" in row):
         is_settled = row["sk"]["S"] < settled
+        if looked_at >= MOST_COUNTED:
+            return Progress(_estimated(schedule, stats, counted, now), started_at)
         if is_settled and (started_at is not None or looked_at >= LOOKED_AT):
             break
-        ended += not is_settled and _is_ended(row)
+        if not is_settled and _is_planned(row):
+            counted.append(row)
         started_at = started_at or _started_at(row)
-    return Progress(_totals(schedule, stats, ended), started_at)
+    return Progress(_totals(schedule, stats, sum(map(_is_ended, counted))), started_at)
 
 
 _STARTS = (RunItem.first_started_at, RunItem.started_at)

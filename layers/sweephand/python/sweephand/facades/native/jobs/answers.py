@@ -8,7 +8,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.job import Job, Payload
-from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
@@ -17,15 +16,13 @@ from sweephand.facades.native.members.defaults import waits_of
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.lazy import lazy
-from sweephand.store.views import runs as views
 from sweephand.store.views import totals as counts
-from sweephand.store.views.totals import Totals
+from sweephand.store.views.totals import Ledger, Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
 
 with lazy():
-    from sweephand import threads
     from sweephand.domain.jobs import job_state
     from sweephand.facades.native.jobs import own_hooks
     from sweephand.store.views import holds
@@ -103,27 +100,23 @@ def schedule_bodies(
 ) -> tuple[list[dict[str, Any]] | None, Totals]:
     """Returns the bodies (None if not `full`) and the sum of their totals. payloads None: for a list without them."""
     table = ctx.world.table
-    stats = {} if fresh else counts.stats_of(table, schedules)
-
-    def ledger_of(schedule: Schedule) -> tuple[Totals, Run | None]:
-        if fresh:
-            return Totals(), None
-        last = next(views.runs_of(table, ctx.tenant, schedule.id, None, 1), None) if full else None
-        if last is not None and last.is_gone(ctx.now):
-            last = None
-        return counts.totals_of(table, schedule, stats.get(schedule.id)), last
-
-    read = [ledger_of(each) for each in schedules] if fresh else threads.at_once(ledger_of, schedules)
+    read = [Ledger()] * len(schedules) if fresh else counts.ledgers_of(table, schedules, ctx.now, last=full)
     whole = Totals() if fresh or job.policies.get("totals") != "all" else counts.of_whole_job(table, job)
-    total = sum((totals for totals, _ in read), whole)
+    total = sum((each.totals for each in read), whole)
     if not full:
         return None, total
     hooks = _hooks(ctx, job, schedules) if payloads is not None else {}
     found = [
         schedule_members.schedule_body(
-            each, ctx.now, payloads=payloads, totals=totals, last_run=last, hooks=hooks.get(each.id), held=held
+            each,
+            ctx.now,
+            payloads=payloads,
+            totals=there.totals,
+            last_run=None if there.last is None or there.last.is_gone(ctx.now) else there.last,
+            hooks=hooks.get(each.id),
+            held=held,
         )
-        for each, (totals, last) in zip(schedules, read, strict=True)
+        for each, there in zip(schedules, read, strict=True)
     ]
     return found, total
 

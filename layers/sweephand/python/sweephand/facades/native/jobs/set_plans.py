@@ -66,8 +66,8 @@ def entry(ctx: Context, set_plan: SetPlan, each: Change, *, detailed: bool) -> d
         return body
     runs = open_runs = None
     if there is not None and detailed:
-        stats = counts.stats_of(ctx.world.table, there.schedules)
-        totals = [counts.totals_of(ctx.world.table, one, stats.get(one.id)) for one in there.schedules]
+        found = counts.ledgers_of(ctx.world.table, there.schedules, ctx.now, last=False)
+        totals = [one.totals for one in found]
         runs, open_runs = sum(one.planned for one in totals), sum(one.open for one in totals)
     return {**body, "runs": runs, "openRuns": open_runs}
 

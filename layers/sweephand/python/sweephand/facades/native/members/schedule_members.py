@@ -113,7 +113,7 @@ def _next_run_text(view: ScheduleView) -> str | None:
     return None if found is None else text_of(found)
 
 
-def totals_body(totals: Totals) -> dict[str, int]:
+def totals_body(totals: Totals) -> dict[str, int | bool]:
     return {
         "planned": totals.planned,
         "open": totals.open,
@@ -122,6 +122,7 @@ def totals_body(totals: Totals) -> dict[str, int]:
         "failedAttempts": totals.failed_attempts,
         "skipped": totals.skipped,
         "missed": totals.missed + totals.missed_sent,
+        "exact": totals.exact,
     }
 
 

@@ -219,7 +219,14 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "OwnPolicies": answer({**policies.SCHEMA, "misfire": answer(policies.MISFIRE, policies.MISFIRE)}, policies.SCHEMA),
     "Totals": answer(
-        dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole())
+        {
+            **dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole()),
+            "exact": {
+                "type": "boolean",
+                "description": "Whether all runs since the last audit were counted; if not, those before the newest"
+                " ones count as ended.",
+            },
+        }
     ),
     "Change": answer(
         {

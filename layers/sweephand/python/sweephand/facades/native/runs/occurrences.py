@@ -39,7 +39,8 @@ SECOND = timedelta(seconds=1)
 def occurrences(ctx: Context) -> Answer:
     """Lists the instants of a job's schedules from `from` (now) to `until`, each with the state of its run, if any.
 
-    Cost: for each schedule, the rows of the page, and a few more before `from` to find a range that reaches it.
+    Cost: none for occurrences ahead. If `from` has passed, for each schedule the rows of the page, and a few more
+    before `from` to find a range that reaches it.
     """
     limit, mark = ctx.page(_is_instant, is_uuid)
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
@@ -49,7 +50,7 @@ def occurrences(ctx: Context) -> Answer:
     begin, until = instant(ctx, "from") or ctx.now, instant(ctx, "until") or LAST
     if until < begin:
         raise InvalidRequest("until", "is before `from`", code="INVALID_QUERY")
-    after = parse_instant(mark[0], "cursor") if mark else begin
+    after = parse_instant(mark[0], "cursor") if mark else _whole_second(begin)
     found = heapq.merge(
         *(_of(ctx, planned.job, each, after - SECOND, until, limit + 2) for each in schedules), key=_order
     )
@@ -64,6 +65,12 @@ def occurrences(ctx: Context) -> Answer:
             "searchedUntil": text(last.instant if last else until),
         },
     )
+
+
+def _whole_second(instant: datetime) -> datetime:
+    """Returns the first instant from this one on at which an occurrence can be planned."""
+    whole = instant.replace(microsecond=0)
+    return whole if whole == instant else whole + SECOND
 
 
 class _Planned(NamedTuple):
@@ -129,7 +136,7 @@ def _skipped(job: Job, schedule: Schedule, instant: datetime) -> Reason | None:
 
 def _plans_before(ctx: Context, schedule: Schedule, after: datetime) -> list[Generation]:
     """Returns the ended plans that may have occurrences which nothing has begun yet."""
-    return past.plans_since(ctx.world, schedule, after) if after < ctx.now else []
+    return past.plans_since(ctx.world, schedule, after) if after + SECOND <= ctx.now else []
 
 
 def _of_plan(ctx: Context, job: Job, schedule: Schedule, plan: Generation, after: datetime) -> Iterator[_Planned]:
@@ -151,7 +158,7 @@ def _recorded(ctx: Context, schedule: Schedule, after: datetime) -> Iterator[tup
     """Yields the occurrences after an instant that the ledger has, each with its row; single runs before ranges."""
     ends_at = None if schedule.off_times is None else off_times.ends_ahead(schedule.off_times, ctx.now)
     until = ends_at or ctx.now  # a pause with a set end gets its range a little earlier
-    if after >= until:
+    if after + SECOND > until:
         return
     where = ctx.world.table, ctx.tenant, schedule.id
     ranges: Iterator[tuple[datetime, Run]] = iter(())
