@@ -33,7 +33,8 @@ def zone_data(name: str, *changes: Change) -> Iterator[None]:
         return _table(changes) if asked == name else real(asked)
 
     forget()
-    with mock.patch.object(localtime, "table", table):
+    version = mock.patch.object(localtime, "IANA_VERSION", f"{localtime.IANA_VERSION} {changes}")
+    with version, mock.patch.object(localtime, "table", table):
         yield
     forget()
 

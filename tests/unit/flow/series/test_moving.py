@@ -14,13 +14,16 @@ from sweephand.domain.job import Pause
 from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.flow.calendars import calendars
+from sweephand.flow.sweep import newer_zones
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
 from sweephand.schedules.zones.localtime import ALWAYS
+from sweephand.store.index import next_run_index, suspended
+from sweephand.store.index.newer_zones import Look
 from tests.support.stage import Stage
 from tests.support.zone_data import zone_data
 from tests.unit.flow.calendars.test_calendars import draft
-from tests.unit.flow.common import HOUR, MINUTE, NOON, exact
+from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND, exact
 from tests.unit.flow.jobs.test_seam import disabled
 
 ZONE = "Africa/Casablanca"
@@ -297,3 +300,64 @@ def test_a_row_whose_data_stayed_is_not_read(stage: Stage) -> None:
         stage.tick()
 
         assert "dynamodb.GetItem" not in stage.taps.names()
+
+
+# The first ticks under the new data, without any audit
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("name", TIMINGS)
+def test_the_first_tick_finds_what_new_data_move_so_that_it_runs_on_its_second(
+    stage: Stage, name: str, before: int, after: int
+) -> None:
+    """The new data arrive two hours before the earlier of the two instants."""
+    with whole(before):
+        make(stage, TIMINGS[name])
+        going_on(stage, NOON + 42 * HOUR)
+
+    with newer(before, after):
+        stage.tick()
+        going_on(stage, END)
+
+        late = [each for each in stage.endpoint.received if each.at > each.call.planned_at + SECOND]
+        assert stage.endpoint.received
+        assert not [(each.at, each.call.planned_at) for each in late]
+        moved = called(stage, before, after)
+        assert len(moved) == len(set(moved))
+
+
+def daily(stage: Stage, minute: int) -> Any:
+    return stage.create({"cron": f"{minute} 9 * * *", "timezone": ZONE})
+
+
+def test_a_look_that_a_tick_cannot_end_goes_on_in_the_next(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(next_run_index, "PAGE", 2)
+    with whole(UTC_S):
+        made = [daily(stage, minute) for minute in range(10)]
+
+    with newer(UTC_S, EAST):
+        world, shards, now, rounds = stage.world, range(int(stage.world.shards)), stage.clock.now(), 0
+        look = newer_zones.begin("new", 1, now, {0: Look("old", 1, now)})
+        while look.step is not None:
+            newer_zones.go_on(world, 0, look, shards, deadline=-1.0)
+            look, rounds = suspended.read(world.table).looks[0], rounds + 1
+
+        assert 5 <= rounds <= 10
+        assert [stage.stored(each).next_run_at for each in made] == [
+            datetime(2027, 3, 2, 8, minute, tzinfo=UTC) for minute in range(10)
+        ]
+
+
+def test_newer_data_are_looked_at_once(stage: Stage) -> None:
+    with whole(UTC_S):
+        daily(stage, 0)
+        stage.tick()
+
+    with newer(UTC_S, EAST):
+        calls = []
+        for _ in range(3):
+            stage.taps.passed.clear()
+            stage.tick()
+            calls.append(stage.taps.count("dynamodb.Query"))
+
+    assert calls[0] > calls[1] == calls[2] == 1 + int(stage.world.shards)

@@ -61,7 +61,8 @@ def lines(stage: Stage, planned: Planned) -> list[Run]:
 
 
 def list_of_disabled(stage: Stage) -> set[str]:
-    return {item["sk"]["S"] for item in stage.items() if item["pk"]["S"] == keys.STACK_SWEEP} - {keys.SHARDS}
+    listed = {item["sk"]["S"] for item in stage.items() if item["pk"]["S"] == keys.STACK_SWEEP}
+    return {sk for sk in listed if not sk.startswith((keys.SHARDS, keys.LOOK))}
 
 
 def check_whole(stage: Stage, planned: Planned, since: datetime, until: datetime) -> None:

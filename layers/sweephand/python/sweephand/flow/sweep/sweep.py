@@ -5,10 +5,11 @@ Two sweepers in the same minute do no harm: a repeated message has the same run 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sweephand import ids
 from sweephand.domain.application import CHECKED_AGAIN
@@ -27,15 +28,20 @@ from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import load
+from sweephand.schedules.zones import localtime
 from sweephand.store.dynamo.expressions import Condition, assign
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.index import next_run_index, suspended
 from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
 from sweephand.threads import at_once
 
+if TYPE_CHECKING:
+    from sweephand.store.index.newer_zones import Look
+
 with lazy():
     from sweephand.flow import retention
     from sweephand.flow.series import catch_up, holding, moving
+    from sweephand.flow.sweep import newer_zones
     from sweephand.store.calendars import calendars
     from sweephand.store.runs import ledger
 
@@ -122,7 +128,7 @@ def tick(world: World, worker: int = 0, workers: int = 1) -> Tally:
     one shard with many due rows has all threads.
     """
     deadline = world.clock.monotonic() + TICK_DEADLINE_S
-    suspensions, shards = _stack(world)
+    suspensions, shards, looks = _stack(world)
     this = _Tick(world, suspensions, world.clock.now(), deadline)
     total = Tally()
     reading = [_ShardRows(shard, _pages(this, shard)) for shard in range(worker, shards, workers)]
@@ -134,11 +140,27 @@ def tick(world: World, worker: int = 0, workers: int = 1) -> Tally:
         reading = [each for each, page in zip(reading, read, strict=True) if page is not None]
     if this.is_over:
         _leave(this, [each.shard for each in reading], total)
+    _look_at_newer_zones(this, worker, workers, range(worker, shards, workers), looks)
     world.journal.info(
         "tick", rows=total.rows, sent=total.sent, advanced=total.advanced, left=total.left, resent=total.resent
     )
     _measure(world, total)
     return total
+
+
+def _look_at_newer_zones(
+    this: _Tick, worker: int, workers: int, shards: Sequence[int], looks: Mapping[int, Look] | None
+) -> None:
+    """Looks through what is due soon if the time-zone data are newer than those of the ticks before."""
+    look = None if looks is None else looks.get(worker)
+    if looks is None or this.is_over or (look and look.is_for(localtime.IANA_VERSION, workers) and look.step is None):
+        return
+    if look is None or not look.is_for(localtime.IANA_VERSION, workers):
+        look = newer_zones.begin(localtime.IANA_VERSION, workers, this.began_at, looks)
+    try:
+        newer_zones.go_on(this.world, worker, look, shards, this.deadline)
+    except Unavailable:
+        this.world.journal.warning("the next tick looks for instants that newer zone data have moved")
 
 
 def tick_or_fail(world: World, worker: int = 0, workers: int = 1) -> Tally:
@@ -160,21 +182,21 @@ def _measure(world: World, total: Tally) -> None:
         world.journal.measure(**values)
 
 
-def _stack(world: World) -> tuple[Suspensions | None, int]:
-    """Returns what is disabled, and the number of shards.
+def _stack(world: World) -> tuple[Suspensions | None, int, Mapping[int, Look] | None]:
+    """Returns what is disabled, the number of shards, and how far workers have looked for newer zone data.
 
     If they cannot be read, everything in the known shards is sent, and the executor's gate decides.
     """
     try:
-        suspensions, kept = suspended.read(world.table)
+        suspensions, kept, looks = suspended.read(world.table)
         shards = world.shards.learn(kept)
     except Unavailable:
         world.journal.warning("cannot read the number of shards, and which tenants and collections are disabled")
-        return None, max(world.shards.known, world.shards.wanted)
+        return None, max(world.shards.known, world.shards.wanted), None
     if shards > world.shards.wanted:
         refusal = f"Shards cannot be lowered to {world.shards.wanted}: the stack keeps its {shards} shards"
         world.journal.warning(refusal)
-    return suspensions, shards
+    return suspensions, shards, looks
 
 
 def _pages(this: _Tick, shard: int) -> Iterator[list[WaitingRow]]:

@@ -25,6 +25,7 @@ POINTER_KEY = "POINTER"
 STACK_SWEEP = "STACK#SWEEP"
 """The partition that each tick reads: the number of shards, and the disabled tenants and collections."""
 SHARDS = "#SHARDS"
+LOOK = "#LOOK"
 """Not the key of a tenant, because # is encoded in names."""
 STACK_AWAY = "STACK#AWAY"
 APPLICATION = "APP"
@@ -177,6 +178,11 @@ def calendar_version(number: int) -> str:
 def line(order: str) -> str:
     """Returns the key of an entry in the line or, for the order "", the prefix of all entries."""
     return f"LINE#{order}"
+
+
+def look(worker: int) -> str:
+    """Returns the key of a worker's look through what is due soon under newer time-zone data."""
+    return f"{LOOK}#{worker}"
 
 
 def last_audit(worker: int) -> str:

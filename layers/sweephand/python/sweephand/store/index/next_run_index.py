@@ -87,6 +87,12 @@ def due(
             return
 
 
+def key_of(row: WaitingRow) -> dict[str, Any]:
+    """Returns the key of a row that was read from the index, after which `due` can continue."""
+    own = {"pk": {"S": row.pk}, "sk": {"S": row.sk}}
+    return {**own, "shard": {"N": str(row.shard)}, "next_run_at": {"N": str(epoch_s(row.next_run_at))}}
+
+
 def fresh_first(table: Table, shard: int, fresh_from: datetime, until: datetime) -> Iterator[list[WaitingRow]]:
     """Yields the shard's rows up to `until` in pages: first those from `fresh_from` on, then overdue ones.
 

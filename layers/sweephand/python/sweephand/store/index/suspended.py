@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import SupportsInt
+from typing import TYPE_CHECKING, NamedTuple, SupportsInt
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
@@ -15,21 +16,37 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
 from sweephand.store.dynamo.expressions import Condition, assign, every
 from sweephand.store.dynamo.table import ReleaseItem, ShardsItem, SuspensionItem
+from sweephand.store.index import newer_zones
+
+if TYPE_CHECKING:
+    from sweephand.store.index.newer_zones import Look
 
 
-def read(table: Table) -> tuple[Suspensions, int]:
-    """Reads the list and, from the same partition, the number of shards (0: not kept yet). Raises Unavailable."""
+class Stack(NamedTuple):
+    """The rows that each tick reads. shards: their number, 0 if it is not kept yet. looks: by worker, of newer_zones."""
+
+    suspensions: Suspensions
+    shards: int
+    looks: Mapping[int, Look]
+
+
+def read(table: Table) -> Stack:
+    """Reads the list and, from the same partition, the number of shards and the looks. Raises Unavailable."""
     found: dict[Key, Suspension] = {}
+    looks: dict[int, Look] = {}
     shards = 0
     for row in table.query_all(keys.STACK_SWEEP, consistent=True):
         if row["sk"]["S"] == keys.SHARDS:
             shards = ShardsItem.from_raw_data(row).shards
             continue
+        if row["sk"]["S"].startswith(keys.LOOK):
+            worker, looks[worker] = newer_zones.of_row(row)
+            continue
         item = SuspensionItem.from_raw_data(row)
         tenant, *collection = keys.parts(item.sk)
         until = None if item.until is None else from_s(item.until)
         found[tenant, collection[0] if collection else None] = Suspension(until)
-    return Suspensions(found), shards
+    return Stack(Suspensions(found), shards, looks)
 
 
 def begin_ops(table: Table, tenant: str, collection: str | None, now: datetime) -> list[Op]:

@@ -211,6 +211,12 @@ def schedules_of(table: Table, items: Sequence[ScheduleItem]) -> list[Schedule]:
     return found
 
 
+def schedules_at(table: Table, places: Sequence[tuple[str, str]]) -> list[Schedule]:
+    """Reads schedules by the keys of their rows, at most 100. Leaves out what is gone."""
+    rows = table.batch_get(places)
+    return schedules_of(table, [ScheduleItem.from_raw_data(rows[place]) for place in places if place in rows])
+
+
 def know_calendars(table: Table, texts: Iterable[tuple[str, str]]) -> None:
     """Reads the calendars that packed timings name, which loading them requires. Most name none.
 
