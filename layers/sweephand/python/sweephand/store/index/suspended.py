@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Stack(NamedTuple):
-    """The rows that each tick reads. shards: their number, 0 if it is not kept yet. looks: by worker, of newer_zones."""
+    """The rows that each tick reads. shards: their number, 0 if it is not kept yet. looks: by worker."""
 
     suspensions: Suspensions
     shards: int
