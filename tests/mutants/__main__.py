@@ -19,6 +19,8 @@ from tests.mutants.run import KILLED, NONE, SURVIVED, all_of
 AT_ONCE = int(os.environ.get("MUTANTS_AT_ONCE", "2"))
 HEAVY = (
     "pytest",
+    "hypothesis",
+    "jsonschema",
     "moto",
     "moto.dynamodb",
     "pynamodb.models",

@@ -23,6 +23,8 @@ from tests.mutants import changes, conditions, guards, orderings
 SURVIVED, KILLED, UNFIT = 0, 1, 2
 NONE = "none: the code as it is"
 """Not a mutant: what fails without one notices nothing."""
+LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+"""Hypothesis is loaded before the fork, so that its plugin cannot be rewritten."""
 
 
 class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -102,7 +104,7 @@ def judged(name: str, tests: Sequence[str]) -> tuple[int, str]:
                 if report.failed:
                     self.failed.append(report.nodeid)
 
-        options = ["--tb=line", "-p", "no:xdist", *(["-x"] if name != NONE else [])]
+        options = ["--tb=line", "-p", "no:xdist", *LOADED, *(["-x"] if name != NONE else [])]
         status = pytest.main([*options, *tests], plugins=[Names()])
     if status == pytest.ExitCode.TESTS_FAILED:
         return KILLED, "\n".join(Names.failed)
