@@ -13,6 +13,7 @@ from tests.support import aws
 from tests.support.endpoint import OK
 from tests.support.executors import Simulation, executors
 from tests.support.stage import TENANT, Stage
+from tests.support.taps import Act, Passing, refused
 
 HANGS = Outcome(Verdict.FAILED, Reason.NO_ANSWER, message="no answer within 15 s", retryable=True)
 SECONDS = {"every": "PT1S"}
@@ -115,3 +116,20 @@ def test_an_executor_deletes_what_it_received_itself_and_leaves_what_it_could_no
     run_ids = [each.run_id for each in load.stage.endpoint.received]
     assert len(run_ids) == len(set(run_ids))
     assert not load.stage.sqs.bodies(aws.DEAD)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("operation", ["ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"])
+def test_a_queue_that_refuses_an_executor_makes_no_call_twice(load: Load, operation: str) -> None:
+    load.create(5, "https://works.example/{n}", {"every": "PT2S"})
+    load.create(3, "https://hangs.example/{n}", {"every": "PT20S"}, hangs=True)
+
+    def fault(passing: Passing, act: Act) -> object:
+        return refused(passing, act) if passing.operation == operation else act()
+
+    load.stage.taps.fault = fault
+    play(load, 90)
+
+    run_ids = [each.run_id for each in load.stage.endpoint.received]
+    assert len(load.late["others"]) >= 5 * 40
+    assert len(run_ids) == len(set(run_ids))
