@@ -145,6 +145,7 @@ def test_a_change_of_a_schedules_own_time_activates_it_only_with_a_date_left(api
     check(api, made, then)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("how", "sent", "then"), JOB_CASES)
 def test_a_change_of_the_job_activates_a_schedule_only_with_a_date_left(api, how, sent, then):
     made = stands(api, how)

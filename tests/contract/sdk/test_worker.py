@@ -688,6 +688,7 @@ The first claim after a minute makes two calls more, and a run that none takes w
 """
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("every", "hours"), [(5, 3), (7, 3), (11, 3), (13, 24)])
 def test_eight_workers_lose_nothing_in_a_day_of_crashes(api, every, hours):
     """Each n-th call of worker, API, table or queue on the way of a run is where its worker dies."""
