@@ -29,9 +29,8 @@ FILES = {
 PAGE = (STATIC / "index.html").read_bytes()
 CONTENT = hashlib.sha256(repr((PAGE, FILES)).encode()).hexdigest()[:16]
 BELOW_CONTENT = re.compile(r"/console/([0-9a-f]{16})/(.+)")
-SIGN_IN = {
-    name: os.environ.get(f"SIGN_IN_{name.upper()}", "") for name in ("authorize_url", "token_url", "client_id", "scope")
-}
+AUTHORIZE_URL, TOKEN_URL, CLIENT_ID, SCOPE = [*os.environ.get("SIGN_IN", "").split(","), *[""] * 3][:4]
+SIGN_IN = {"authorize_url": AUTHORIZE_URL, "token_url": TOKEN_URL, "client_id": CLIENT_ID, "scope": SCOPE or "openid"}
 TOKEN_ORIGIN = "".join(f" {each.scheme}://{each.netloc}" for each in [urlsplit(SIGN_IN["token_url"])] if each.netloc)
 FOR_EVERY_ANSWER = {
     "content-security-policy": (

@@ -90,9 +90,7 @@ def sign_in_page() -> Iterator[dict[str, str]]:
             yield {
                 "OidcIssuers": issuer.url,
                 "OidcAudiences": issuers.AUDIENCE,
-                "ConsoleAuthorizeUrl": f"{url}/authorize",
-                "ConsoleTokenUrl": f"{url}/token",
-                "ConsoleClientId": "console",
+                "ConsoleSignIn": f"{url}/authorize,{url}/token,console",
             }
 
 

@@ -33,9 +33,7 @@ TASKS: TaskSettings = settings(
         f"arn:aws:ecs:{REGION}:{ACCOUNT}:task-definition/report:*,"
         f"arn:aws:ecs:{REGION}:{ACCOUNT}:task-definition/fixed:7"
     ),
-    subnets="subnet-0a1b2c3d,subnet-4e5f6a7b",
-    security_groups="sg-0a1b2c3d",
-    public_ip=False,
+    network="subnet-0a1b2c3d,subnet-4e5f6a7b,sg-0a1b2c3d",
     role_arns=ROLE,
 )
 GUARD = GuardSettings(tasks=TASKS)

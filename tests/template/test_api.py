@@ -107,16 +107,16 @@ def test_no_function_can_be_reached_except_through_the_gateway(stack):
 
 
 def test_the_gateway_throttles_all_routes_by_parameter(deployed):
-    (stage,) = of_type(deployed(ApiRateLimit=11, ApiBurstLimit=22), "AWS::ApiGatewayV2::Stage").values()
+    (stage,) = of_type(deployed(ApiRateLimit=11), "AWS::ApiGatewayV2::Stage").values()
 
-    assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 22}
+    assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 11}
 
 
 def test_results_of_runs_have_a_throttle_bucket_that_no_other_request_empties(deployed):
-    (stage,) = of_type(deployed(ApiRateLimit=11, ApiBurstLimit=22), "AWS::ApiGatewayV2::Stage").values()
+    (stage,) = of_type(deployed(ApiRateLimit=11), "AWS::ApiGatewayV2::Stage").values()
 
     for route in (CALLBACK, SAP_CALLBACK):
-        assert stage["RouteSettings"][f"PUT {route}"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 22}
+        assert stage["RouteSettings"][f"PUT {route}"] == {"ThrottlingRateLimit": 11, "ThrottlingBurstLimit": 11}
 
 
 def test_the_public_document_has_a_low_request_limit(stack):

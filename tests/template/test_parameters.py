@@ -78,8 +78,13 @@ def test_the_cloudformation_form_shows_every_parameter_once(raw):
     ("name", "value"),
     [
         ("PublicBaseUrl", "https://jobs.example.org"),
-        ("ConsoleAuthorizeUrl", "https://acme.auth.eu-central-1.amazoncognito.com/oauth2/authorize"),
-        ("ConsoleScope", "openid api/jobs:read"),
+        (
+            "ConsoleSignIn",
+            "https://acme.auth.example.com/oauth2/authorize,https://acme.auth.example.com/oauth2/token,4a5b",
+        ),
+        ("ConsoleSignIn", "https://a.example/authorize,https://a.example/token,console,openid api/jobs:read"),
+        ("AzureSuffixes", "core.chinacloudapi.cn,servicebus.chinacloudapi.cn"),
+        ("AzureSuffixes", "http://core.localhost:10000,http://servicebus.localhost:5672"),
         ("PublicBaseUrl", "http://127.0.0.1:8080"),
         ("EndpointUrl", "http://host.docker.internal:4566"),
         ("AllowedPrivateTargets", "10.1.0.0/16"),
@@ -122,6 +127,9 @@ def test_a_sensible_value_is_accepted(name, value):
         ("AllowedPrivateTargets", "10.1.0.0/16, 10.2.0.0/16"),
         ("AllowedPrivateTargets", "*"),
         ("PlainHttpTargets", "yes"),
+        ("ConsoleSignIn", "https://a.example/authorize"),
+        ("ConsoleSignIn", "https://a.example/authorize,https://a.example/token"),
+        ("AzureSuffixes", "core.windows.net"),
         ("TargetRoleArns", "*"),
         ("TargetRoleArns", "arn:aws:iam::*:role/*"),
         ("TargetRoleArns", "arn:aws:iam::123456789012:role/a*b"),
@@ -193,10 +201,9 @@ def test_issuers_without_an_audience_are_refused_before_anything_is_created(raw)
 def test_the_consoles_sign_in_needs_an_issuer_whose_tokens_the_api_accepts(raw):
     rule = raw["Rules"]["TheConsolesSignInNeedsItsIssuer"]
 
-    assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "ConsoleAuthorizeUrl"}, ""]}]}
+    assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "ConsoleSignIn"}, ""]}]}
     assert [each["Assert"] for each in rule["Assertions"]] == [
-        {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]}
-        for name in ("OidcIssuers", "ConsoleTokenUrl", "ConsoleClientId")
+        {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]} for name in ("OidcIssuers",)
     ]
 
 

@@ -23,7 +23,7 @@ EXECUTORS = {"ExecutorRole", "ExecutorSlowRole"}
 
 @pytest.fixture(scope="module")
 def tasks(deployed):
-    return deployed(TaskCluster="jobs", TaskDefinitionArns=DEFINITIONS, TaskSubnets=SUBNETS, TaskRoleArns=ROLES)
+    return deployed(TaskCluster="jobs", TaskDefinitionArns=DEFINITIONS, TaskNetwork=SUBNETS, TaskRoleArns=ROLES)
 
 
 def _of(stack, action):
@@ -76,7 +76,7 @@ def test_executors_pass_the_given_roles_only_to_tasks(tasks, deployed):
     for statement in granted.values():
         assert statement["Resource"] == {"Fn::Split": [",", ROLES]}
         assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
-    without = deployed(TaskCluster="jobs", TaskDefinitionArns=DEFINITIONS, TaskSubnets=SUBNETS)
+    without = deployed(TaskCluster="jobs", TaskDefinitionArns=DEFINITIONS, TaskNetwork=SUBNETS)
     assert _of(without, "iam:PassRole") == {}
 
 
@@ -159,7 +159,7 @@ def test_a_cluster_without_definitions_or_subnets_is_refused_on_deployment(raw):
 
     assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "TaskCluster"}, ""]}]}
     assert [each["Assert"] for each in rule["Assertions"]] == [
-        {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]} for name in ("TaskDefinitionArns", "TaskSubnets")
+        {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]} for name in ("TaskDefinitionArns", "TaskNetwork")
     ]
 
 
@@ -174,10 +174,12 @@ def test_a_cluster_without_definitions_or_subnets_is_refused_on_deployment(raw):
         ("TaskDefinitionArns", f"{ACCOUNT}:task-definition/*", False),
         ("TaskDefinitionArns", f"{ACCOUNT}:task-definition/*:*", False),
         ("TaskDefinitionArns", f"{DEFINITIONS},", False),
-        ("TaskSubnets", SUBNETS, True),
-        ("TaskSubnets", "subnet-xyz", False),
-        ("TaskSecurityGroups", "sg-0a1b2c3d,sg-4e5f6a7b", True),
-        ("TaskSecurityGroups", "default", False),
+        ("TaskNetwork", SUBNETS, True),
+        ("TaskNetwork", f"{SUBNETS},sg-0a1b2c3d,sg-4e5f6a7b,public", True),
+        ("TaskNetwork", f"{SUBNETS},public", True),
+        ("TaskNetwork", "subnet-xyz", False),
+        ("TaskNetwork", "sg-0a1b2c3d", False),
+        ("TaskNetwork", f"{SUBNETS},default", False),
         ("TaskRoleArns", ROLES, True),
         ("TaskRoleArns", "arn:aws:iam::123456789012:role/*", False),
     ],

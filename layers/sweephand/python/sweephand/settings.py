@@ -44,13 +44,10 @@ class Settings:
     target_role_arns: str = ""
     task_cluster: str = ""
     task_definition_arns: str = ""
-    task_subnets: str = ""
-    task_security_groups: str = ""
-    task_public_ip: bool = False
+    task_network: str = ""
     task_role_arns: str = ""
     account: str = ""
-    azure_storage_suffix: str = "core.windows.net"
-    azure_service_bus_suffix: str = "servicebus.windows.net"
+    azure_suffixes: str = "core.windows.net,servicebus.windows.net"
     oidc_issuers: str = ""
     oidc_audiences: str = ""
     oidc_tenant_claim: str = ""
@@ -90,6 +87,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         if each.name not in _OTHERS and each.type in _READ and each.name.upper() in env
     }
     runtime_api = env.get("AWS_LAMBDA_RUNTIME_API")
+    rate_most, tenant_rate_most = 60 * int(env.get("API_RATE_LIMIT", "0")), given.get("tenant_rate_most", 0)
     given |= {
         "stack_name": env.get("STACK_NAME", "sweephand"),
         "table_name": env["TABLE_NAME"],
@@ -98,9 +96,10 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         "public_base_url": env.get("PUBLIC_BASE_URL", "").rstrip("/"),
         "runtime_api_url": f"http://{runtime_api}" if runtime_api else "",
         "plain_http_targets": env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
-        "task_public_ip": env.get("TASK_PUBLIC_IP", "off") == "on",
         "lane": Lane(env.get("LANE", Lane.FAST)),
-        "rate_slow_from": given.get("rate_most", 0) // 2,
-        "client_rate_slow_from": given.get("client_rate_most", 0) // 2,
+        "rate_slow_from": rate_most // 2,
+        "rate_most": rate_most,
+        "client_rate_slow_from": tenant_rate_most // 2,
+        "client_rate_most": tenant_rate_most,
     }
     return Settings(**given)

@@ -176,15 +176,13 @@ def guard_settings(settings: Settings) -> guard.GuardSettings:
         tasks=tasks.settings(
             cluster=settings.task_cluster,
             definition_arns=settings.task_definition_arns,
-            subnets=settings.task_subnets,
-            security_groups=settings.task_security_groups,
-            public_ip=settings.task_public_ip,
+            network=settings.task_network,
             role_arns=settings.task_role_arns,
         )
         if settings.task_cluster
         else guard.TaskSettings(),
-        azure_storage_suffix=settings.azure_storage_suffix,
-        azure_service_bus_suffix=settings.azure_service_bus_suffix,
+        azure_storage_suffix=settings.azure_suffixes.partition(",")[0],
+        azure_service_bus_suffix=settings.azure_suffixes.partition(",")[2],
         identity=bool(settings.identity_key_id),
     )
 

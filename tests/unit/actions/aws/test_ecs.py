@@ -334,7 +334,7 @@ def test_a_payload_too_large_for_a_task_is_a_bad_payload() -> None:
         (replace(TASKS, cluster=""), "TaskCluster"),
         (replace(TASKS, definitions=frozenset()), "TaskDefinitionArns"),
         (replace(TASKS, definitions=frozenset({"other:*"})), "TaskDefinitionArns"),
-        (replace(TASKS, subnets=()), "TaskSubnets"),
+        (replace(TASKS, subnets=()), "TaskNetwork"),
         (replace(TASKS, roles=frozenset()), "TaskRoleArns"),
     ],
 )

@@ -51,7 +51,7 @@ def parameters(base_url: str, chosen: Mapping[str, str] | None = None) -> dict[s
         "TargetRoleArns": TARGET_ROLE,
         "TaskCluster": TASK_CLUSTER,
         "TaskDefinitionArns": TASK_DEFINITIONS,
-        "TaskSubnets": "subnet-0123abcd",
+        "TaskNetwork": "subnet-0123abcd",
         **(chosen or {}),
         "PublicBaseUrl": base_url,
     }

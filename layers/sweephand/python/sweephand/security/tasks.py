@@ -15,16 +15,15 @@ _DEFINITION = re.compile(r"(?P<family>[A-Za-z0-9_-]{1,255})(?::(?P<revision>[1-9
 _ROLE = re.compile(r"arn:aws(?:-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,576}", re.ASCII)
 
 
-def settings(
-    *, cluster: str, definition_arns: str, subnets: str, security_groups: str, public_ip: bool, role_arns: str
-) -> TaskSettings:
+def settings(*, cluster: str, definition_arns: str, network: str, role_arns: str) -> TaskSettings:
     """Returns the settings from the template's parameters, whose lists are separated by commas."""
+    places = _parted(network)
     return TaskSettings(
         cluster=cluster,
         definitions=frozenset(arn.rpartition("/")[2] for arn in _parted(definition_arns)),
-        subnets=_parted(subnets),
-        security_groups=_parted(security_groups),
-        public_ip=public_ip,
+        subnets=tuple(each for each in places if each.startswith("subnet-")),
+        security_groups=tuple(each for each in places if each.startswith("sg-")),
+        public_ip="public" in places,
         roles=frozenset(_parted(role_arns)),
     )
 
@@ -46,7 +45,7 @@ def check_definition(text: str, allowed: TaskSettings) -> str:
         for name, value in (
             ("TaskCluster", allowed.cluster),
             ("TaskDefinitionArns", allowed.definitions),
-            ("TaskSubnets", allowed.subnets),
+            ("TaskNetwork", allowed.subnets),
         )
         if not value
     ]
