@@ -23,6 +23,7 @@ SETTLES = {
     "CALL_DEADLINE_S",
     "LEASE_S",
     "VISIBILITY_S",
+    "RELIEF_S",
     "EVENT_BUS_NAME",
     "PUBLIC_BASE_URL",
 }
