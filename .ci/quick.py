@@ -62,7 +62,7 @@ def _run(*command: str, timeout_s: float | None = None) -> subprocess.CompletedP
     return subprocess.run(  # noqa: S603 - commands of this file
         command,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": PACKAGE},
+        env=os.environ | {"PYTHONPATH": PACKAGE, "EXAMPLES_TIMES": "0.2"},
         capture_output=True,
         text=True,
         timeout=timeout_s,
