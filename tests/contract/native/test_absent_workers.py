@@ -13,6 +13,9 @@ from sweephand.domain.event import EventType
 from sweephand.domain.instants import text
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
+from sweephand.facades.native.overview import timeline
+from sweephand.store.dynamo import keys
+from sweephand.store.runs import run_rows
 from tests.bench.meter import metered
 from tests.contract.native.api import Api
 from tests.contract.native.test_workers import REPORT, Hand, create, due, register, runs
@@ -416,3 +419,58 @@ def test_versions_are_listed_read_and_deleted_by_themselves(api, hand):
     assert api("DELETE", "/v1/applications/billing", query="version=2").status == 204
     assert api.get("/v1/applications/billing", query="version=2").status == 404
     assert api.get("/v1/applications/billing").status == 200
+
+
+def test_the_overview_shows_a_gap_between_rows(api):
+    made = api.create(action={"type": "http", "url": "https://example.org/run"}, schedules=EVERY_MINUTE)
+    due(api, 10 * 60 + 10)
+    lost = api.stage.runs(made["schedules"][0]["id"])[3]
+    api.stage.world.table.delete(*run_rows.key_of(lost))
+
+    [lane] = lanes(api).values()
+
+    assert (len(lane["noFailure"]["seconds"]), len(lane["noRow"]["seconds"])) == (9, 1)
+    assert lane["dueSince"] == text(lost.planned_at)
+
+
+def test_the_overview_of_many_jobs_shows_gaps_among_their_newest_rows(api, monkeypatch):
+    monkeypatch.setattr(timeline, "MOST_ROWS", 1)
+    made = api.create(action={"type": "http", "url": "https://example.org/run"}, schedules=EVERY_MINUTE)
+    due(api, 10 * 60 + 10)
+    for number in (2, 7):
+        api.stage.world.table.delete(*run_rows.key_of(api.stage.runs(made["schedules"][0]["id"])[number]))
+
+    [lane] = lanes(api).values()
+
+    assert len(lane["noRow"]["seconds"]) == 1
+
+
+@pytest.mark.parametrize("lost", [["shard"], ["shard", "next_run_at"], ["next_run_at"]])
+def test_the_overview_shows_a_schedule_that_has_left_the_next_run_index(api, lost):
+    made = api.create(action={"type": "http", "url": "https://example.org/run"}, schedules=EVERY_MINUTE)
+    due(api, 130)
+    key = keys.job(TENANT, made["id"]), keys.schedule(made["schedules"][0]["id"])
+    api.stage.edit_item(*key, **dict.fromkeys(lost))
+    api.stage.run(300)
+
+    [lane] = lanes(api).values()
+
+    assert len(lane["noFailure"]["seconds"]) <= 4, "what was sent before"
+    assert lane["dueSince"] is not None
+    assert lane["sentence"].startswith("What is due since 2027-03-01T12:0")
+
+
+def test_the_overview_shows_a_broken_schedule(api):
+    made = api.create(name="call", action={"type": "http", "url": "https://example.org/run"}, schedules=EVERY_MINUTE)
+    due(api, 130)
+    key = keys.job(TENANT, made["id"]), keys.schedule(made["schedules"][0]["id"])
+    api.stage.edit_item(*key, sweep={"S": "S;fast;;{broken"})
+    api.stage.run(240)
+
+    [lane] = lanes(api).values()
+
+    assert lane["schedules"][0]["state"] == "BROKEN"
+    assert {mark["reason"] for mark in lane["marks"]} >= {"BAD_PAYLOAD"}
+    assert len(lane["noFailure"]["seconds"]) <= 4
+    items = api.get("/v1/attention").json["items"]
+    assert [(each["kind"], each["reason"]) for each in items] == [("errors", "BAD_PAYLOAD")]

@@ -2,7 +2,7 @@
 
 Successful runs have no entry that can be found by time. Past instants are therefore computed from the rules, and runs
 that did not succeed are read from the index `attention`. A past instant without a mark means that no failure is
-recorded, up to the newest row of its schedule. Later ones have no row, because something is late or dead.
+recorded. If the newest rows of its schedule lack it, it has no row, because something is late, lost or dead.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,11 +19,11 @@ from typing import Any, NamedTuple
 from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, text, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held
-from sweephand.domain.occurrences import lanes
+from sweephand.domain.occurrences import generations, lanes
 from sweephand.domain.occurrences.lanes import Some
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.run import Run, State, Status
-from sweephand.domain.schedule import Schedule
+from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.errors import InvalidRequest
 from sweephand.facades.http import Answer
 from sweephand.facades.native import cursors
@@ -36,9 +37,10 @@ from sweephand.facades.native.query_instants import instant
 from sweephand.facades.native.query_numbers import number
 from sweephand.flow.runs import run_lists
 from sweephand.ids import is_uuid
-from sweephand.schedules.timing import load_or_never
+from sweephand.schedules.rule import Undecided, limited
+from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views import jobs as views
-from sweephand.store.views.runs import Passed, Span, recorded_until
+from sweephand.store.views.runs import Passed, Recorded, Span, recorded
 
 LIMIT, LARGEST_LIMIT = 100, 500
 MOST_NAMED = 50
@@ -48,6 +50,8 @@ MOST_SCHEDULES = 20
 MOST_MARKS_OF_LANE = 50
 MOST_MARKS, MOST_PASSED = 1_000, 5_000
 """How many runs an answer reads, and how many entries of the index it examines."""
+MOST_ROWS = 2_500
+"""How many rows are read for gaps in the ledgers of all schedules together: some 150 read units."""
 MOST_NEW, MOST_AGAIN = 100, 500
 """The most marks in an answer about changes, and in one that reads the whole day again."""
 MOST_KNOWN = 5_000
@@ -112,14 +116,14 @@ def _timeline(ctx: Context) -> dict[str, Any]:
     of_jobs: dict[str, list[Run]] = defaultdict(list)
     for run in marks.runs:
         of_jobs[run.job_id].append(run)
-    recorded = _recorded(ctx, shown, window)
+    rows = _recorded(ctx, shown, window)
     began = Since(_changing_from(marks.runs, ctx.now), ctx.now, NOTHING)
     return {
         "now": text_ms(ctx.now),
         "from": text(window.begin),
         "until": text(window.end),
         "marksFrom": text_ms(marks.since),
-        "items": [lane(job, schedules, held, of_jobs[job.id], window, recorded) for job, schedules, held in shown],
+        "items": [lane(job, schedules, held, of_jobs[job.id], window, rows) for job, schedules, held in shown],
         "nextCursor": cursor,
         "since": str(began),
     }
@@ -127,11 +131,11 @@ def _timeline(ctx: Context) -> dict[str, Any]:
 
 def _recorded(
     ctx: Context, shown: Iterable[tuple[Job, Sequence[Schedule], Held | None]], window: Window
-) -> Mapping[str, datetime]:
-    """Returns up to which instant the ledger of each drawn schedule has rows. Reads those that may have a past."""
+) -> Mapping[str, Recorded]:
+    """Returns the newest rows in the ledger of each drawn schedule. Reads those that may have a past."""
     drawn = [each for _, schedules, _ in shown for each in schedules[:MOST_SCHEDULES]]
     past = [each.id for each in drawn if each.planned_total and each.created_at <= window.past_to]
-    return recorded_until(ctx.world.table, ctx.tenant, past, window.past_to)
+    return recorded(ctx.world.table, ctx.tenant, past, window.past_to, MOST_ROWS)
 
 
 def _window(ctx: Context) -> Window:
@@ -222,21 +226,23 @@ def lane(
     held: Held | None,
     runs: Sequence[Run],
     window: Window,
-    recorded: Mapping[str, datetime],
+    rows: Mapping[str, Recorded],
 ) -> dict[str, Any]:
     """Returns a job with its past and planned runs.
 
-    runs: those that did not succeed, newest first. recorded: up to which instant each schedule has rows.
+    runs: those that did not succeed, newest first. rows: the newest of each schedule that has any.
     """
     timings = {each.id: load_or_never(each.packed) for each in schedules[:MOST_SCHEDULES]}
     drawn = schedules[:MOST_SCHEDULES]
     ahead = {each.id: lanes.planned(each, timings[each.id], window.ahead_from, window.end) for each in drawn}
     before = [_unmarked(lanes.past(each, timings[each.id], window.begin, window.past_to), each, runs) for each in drawn]
-    with_row = [_part(some, each, recorded, later=False) for some, each in zip(before, drawn, strict=True)]
-    without = [_part(some, each, recorded, later=True) for some, each in zip(before, drawn, strict=True)]
+    with_row = [_part(some, rows.get(each.id), has=True) for some, each in zip(before, drawn, strict=True)]
+    without = [_part(some, rows.get(each.id), has=False) for some, each in zip(before, drawn, strict=True)]
     planned, past = lanes.merged([*ahead.values()], latest=False), lanes.merged(with_row, latest=True)
     no_row = lanes.merged(without, latest=True)
-    due_since = _due_since(schedules, runs, from_ms((no_row.seconds or [0])[0] * 1000), window.now)
+    stopped = [] if job.open_change is not None else [each for each in drawn if each.next_run_at is None]
+    unplanned = [_stopped_at(each, timings[each.id], rows.get(each.id)) for each in stopped]
+    due_since = _due_since(schedules, runs, [*unplanned, from_ms((no_row.seconds or [0])[0] * 1000)], window.now)
     since = [lanes.known_since(each, timings[each.id], window.begin, window.now) for each in drawn]
     next_runs = {id_: from_ms(some.seconds[0] * 1000) for id_, some in ahead.items() if some.seconds}
     return {
@@ -291,13 +297,11 @@ def _unmarked(some: Some, schedule: Schedule, runs: Sequence[Run]) -> Some:
     return Some(kept, some.left_out)
 
 
-def _part(some: Some, schedule: Schedule, recorded: Mapping[str, datetime], *, later: bool) -> Some:
-    """Returns the instants up to the newest row of a schedule or, if `later`, those after it."""
-    newest = recorded.get(schedule.id)
-    last = -1 if newest is None else epoch_s(newest)
-    kept = [second for second in some.seconds if (second > last) is later]
-    all_later = bool(some.seconds) and some.seconds[0] > last
-    return Some(kept, some.left_out if all_later is later else 0)
+def _part(some: Some, rows: Recorded | None, *, has: bool) -> Some:
+    """Returns the instants that have a row or, unless `has`, the others. Those left out count with the earliest."""
+    kept = [second for second in some.seconds if (rows is not None and rows.has(second)) is has]
+    of_earliest = bool(some.seconds) and (rows is not None and rows.has(some.seconds[0])) is has
+    return Some(kept, some.left_out if of_earliest else 0)
 
 
 def _next_run_at(schedules: Sequence[Schedule], window: Window) -> str | None:
@@ -305,16 +309,28 @@ def _next_run_at(schedules: Sequence[Schedule], window: Window) -> str | None:
     return None if found is None else text(found)
 
 
-def _due_since(schedules: Sequence[Schedule], runs: Sequence[Run], no_row: datetime, now: datetime) -> datetime | None:
+def _stopped_at(schedule: Schedule, timing: Timing, rows: Recorded | None) -> datetime:
+    """Returns the first instant after the last row of a schedule that acts but has lost its next instant."""
+    if schedule.state is ScheduleState.ACTIVE and schedule.held_from is None:
+        last = epoch_s(generations.began(schedule)) if rows is None else rows.newest
+        with suppress(Undecided), limited():
+            found = timing.rule.next_after(from_ms(last * 1000))
+            return EPOCH if found is None else found
+    return EPOCH
+
+
+def _due_since(
+    schedules: Sequence[Schedule], runs: Sequence[Run], without_row: Sequence[datetime], now: datetime
+) -> datetime | None:
     """Returns the oldest instant that is due and has not begun; None if nothing waits.
 
-    It was not sent, has no row after two minutes (no_row: the first without one), or is held because nobody takes it.
+    It was not sent, has no row after two minutes, or is held because nobody takes it. without_row: the first instants
+    without one; EPOCH for none.
     """
     waits = [each.next_run_at for each in schedules if each.state.value == "ACTIVE" and each.held_from is None]
     found = [at for at in waits if at is not None and at < now]
     found += [run.planned_at for run in runs if run.state is State.HELD]
-    if EPOCH < no_row < now - FRESH:
-        found.append(no_row)
+    found += [at for at in without_row if EPOCH < at < now - FRESH]
     return min(found, default=None)
 
 
