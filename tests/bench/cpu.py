@@ -16,6 +16,7 @@ from sweephand.flow.world import World
 from sweephand.ids import shard_of
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance
+from sweephand.store.dynamo import keys
 from sweephand.store.index import next_run_index
 from sweephand.store.jobs import jobs
 from sweephand.wiring import build
@@ -67,12 +68,13 @@ def _sweep(world: World, name: str, timing: dict[str, Any], due_in_s: int, count
         item = jobs.schedule_item(schedule, len(rows)).serialize()
         rows[shard_of(schedule.id, len(rows))].append({key: item[key] for key in OF_THE_INDEX})
     answers = [pages(some, next_run_index.PAGE) for some in rows]
-    nothing = pages([], 1)[0]
+    kept = {"pk": {"S": keys.STACK_SWEEP}, "sk": {"S": keys.SHARDS}, "shards": {"N": str(len(rows))}}
+    stack = pages([kept], 1)[0]
 
     def query(body: bytes) -> str:
         asked = json.loads(body)
         if "IndexName" not in asked:
-            return nothing  # of what is suspended
+            return stack
         shard = int(next(iter(asked["ExpressionAttributeValues"].values()))["N"])
         start = asked.get("ExclusiveStartKey")
         return answers[shard][int(start["sk"]["S"]) if start else 0]

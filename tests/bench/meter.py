@@ -35,16 +35,20 @@ SINGLE_WRITES = {"PutItem": "Item", "UpdateItem": "Key", "DeleteItem": "Key"}
 
 @dataclass
 class Meter:
-    """Units and calls since the last `take`. details: each write with its units, for a look."""
+    """Units and calls since the last `take`. details: each write with its units, for a look.
+
+    partitions: write units by index ("table" for the table itself) and partition.
+    """
 
     reads: float = 0
     writes: float = 0
     calls: Counter[str] = field(default_factory=Counter)
     details: list[str] = field(default_factory=list)
+    partitions: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def take(self) -> Meter:
-        taken = Meter(self.reads, self.writes, self.calls, self.details)
-        self.reads, self.writes, self.calls, self.details = 0, 0, Counter(), []
+        taken = Meter(self.reads, self.writes, self.calls, self.details, self.partitions)
+        self.reads, self.writes, self.calls, self.details, self.partitions = 0, 0, Counter(), [], Counter()
         return taken
 
 
@@ -63,8 +67,10 @@ def metered() -> Iterator[Meter]:
         answer = call(client, operation, arguments)
         factor = 2 if operation == "TransactWriteItems" else 1
         for (table, key), old in zip(touched, before, strict=True):
-            units = write_units(old, _item(call, client, table, key), factor)
+            written = list(_written(old, _item(call, client, table, key), factor))
+            units = sum(each for _, each in written)
             meter.writes += units
+            meter.partitions.update(Counter(dict(written)))
             meter.details.append(f"{operation} {key['sk']['S'][:12]}: {units}")
         whole = _whole(operation, arguments)
         units_read = _read_units(operation, whole, answer if whole == arguments else call(client, operation, whole))
@@ -96,11 +102,21 @@ def billed() -> Iterator[None]:
 
 def write_units(old: Item | None, new: Item | None, factor: int = 1) -> int:
     """Returns the write units of the table (times the factor) and of the three indexes."""
-    table = max(_kb(old), _kb(new), 1) * factor
-    return table + sum(_index_units(old, new, *index) for index in INDEXES.values())
+    return sum(units for _, units in _written(old, new, factor))
 
 
-def _index_units(old: Item | None, new: Item | None, hash_key: str, range_key: str, projected: frozenset[str]) -> int:
+def _written(old: Item | None, new: Item | None, factor: int) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yields the units in each partition of the table and of the three indexes."""
+    item = new or old
+    yield ("table", item["pk"]["S"] if item else ""), max(_kb(old), _kb(new), 1) * factor
+    for name, index in INDEXES.items():
+        for partition, units in _in_index(old, new, *index).items():
+            yield (name, partition), units
+
+
+def _in_index(
+    old: Item | None, new: Item | None, hash_key: str, range_key: str, projected: frozenset[str]
+) -> Mapping[str, int]:
     names = {"pk", "sk", hash_key, range_key, *projected}
 
     def entry(item: Item | None) -> Item | None:
@@ -109,12 +125,19 @@ def _index_units(old: Item | None, new: Item | None, hash_key: str, range_key: s
         return {name: value for name, value in item.items() if name in names}
 
     was, now = entry(old), entry(new)
+    units: Counter[str] = Counter()
     if was == now:
-        return 0
-    if was is None or now is None:
-        return max(_kb(was), _kb(now))
-    moved = (was[hash_key], was[range_key]) != (now[hash_key], now[range_key])
-    return _kb(was) + _kb(now) if moved else max(_kb(was), _kb(now))
+        return units
+    moved = was and now and (was[hash_key], was[range_key]) != (now[hash_key], now[range_key])
+    if was is not None and (moved or now is None):
+        units[_text(was[hash_key])] += _kb(was)
+    if now is not None:
+        units[_text(now[hash_key])] += _kb(now) if moved or was is None else max(_kb(was), _kb(now))
+    return units
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    return str(next(iter(value.values())))
 
 
 def _kb(item: Item | None) -> int:

@@ -48,7 +48,7 @@ from sweephand.store.dynamo.table import RunItem
 from sweephand.store.index.shards import Shards
 from sweephand.store.jobs import jobs
 from sweephand.store.operations.files import Files
-from sweephand.store.runs import run_rows
+from sweephand.store.runs import run_rows, spread
 from sweephand.store.tenants.collection_cache import CollectionTerms
 from sweephand.store.tenants.pointer_keys import PointerKeys
 from sweephand.store.views import totals
@@ -443,6 +443,7 @@ def stage(
     """Makes a fresh service with the tenant acme and nothing else. backend: what answers below boto3; moto without
     it.
     """
+    spread.forget()
     calendars._kept.clear()  # a process that has read none yet, so that each history makes the same calls
     clock, chance, tap, journal = VirtualClock(), SeededChance(seed), taps.Taps(), Journal()
     clients = _clients()

@@ -35,7 +35,7 @@ PAGE = 100
 ROUNDS = 20
 """Pages in a row that may find resources still in use before the operation fails."""
 PAUSE = timedelta(seconds=5)
-KEPT = frozenset({keys.TENANT, keys.ORDINAL, keys.LAST_NUMBER})
+KEPT = frozenset({keys.TENANT, keys.ORDINAL, keys.LAST_NUMBER, keys.SPREAD})
 
 
 def page(world: World, operation: Operation) -> Page:

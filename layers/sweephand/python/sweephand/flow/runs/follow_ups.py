@@ -71,7 +71,9 @@ def run_after(ended: Run, job: Job, follow_up: FollowUp) -> Run:
 
 def ops(world: World, run: Run, job: Job, follow_up: FollowUp) -> list[Op]:
     """Returns the operations that write the run, for the transaction that ends the one before it."""
-    item = run_rows.item_of(run, shards=world.shards, lane=run_action.lane_of(job.action, job.tenant))
+    item = run_rows.item_of(
+        run, shards=world.shards, lane=run_action.lane_of(job.action, job.tenant), table=world.table
+    )
     made = [world.table.put_op("next", item, ledger.ABSENT)]
     if follow_up.edit is not None:
         made.append(edits.edit_op(world, run, follow_up.edit, run.planned_at))

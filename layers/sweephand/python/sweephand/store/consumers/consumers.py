@@ -31,8 +31,8 @@ from sweephand.store.dynamo.flat_models import (
     of_key,
     one_of,
 )
-from sweephand.store.dynamo.table import ATTENTION, AttentionItem, Item, RunItem, WakeItem
-from sweephand.store.runs import ledger, run_rows
+from sweephand.store.dynamo.table import Item, RunItem, WakeItem
+from sweephand.store.runs import ledger, run_rows, spread
 from sweephand.store.tenants.watches import WatchedItem
 
 
@@ -149,9 +149,8 @@ def held(table: Table, tenant: str, name: str, limit: int | None = None) -> Iter
 
     The index lags by about a second, so a run may be missing or may have been sent on since. limit: for the first page.
     """
-    rows = table.query_all(
-        keys.consumer_rows(tenant, name), index=ATTENTION, partition=AttentionItem.attention_day, limit=limit
-    )
+    partitions = spread.partitions(table, tenant)
+    rows = spread.entries(table, keys.consumer_rows(tenant, name), partitions, forward=True, limit=limit)
     yield from ((row["pk"]["S"], row["sk"]["S"]) for row in rows)
 
 
@@ -174,7 +173,7 @@ def send_on(table: Table, consumer: Consumer, run: Run, *, shards: SupportsInt, 
     actions = [
         assign(RunItem.state, run.state.value),
         *removal(RunItem, "reason"),
-        *run_rows.attention(run),
+        *run_rows.attention(run, table),
         *run_rows.wake_actions(run, run.wake_at, shards=shards, lane=lane),
     ]
     current = [assign(ConsumerItem.current, run.id)]

@@ -6,7 +6,7 @@ Each part is encoded, so that no name can forge a key. Every partition key begin
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date
 from urllib.parse import unquote
 
 JOB = "JOB"
@@ -30,6 +30,7 @@ LOOK = "#LOOK"
 STACK_AWAY = "STACK#AWAY"
 APPLICATION = "APP"
 TARGET = "TARGET"
+SPREAD = "SPREAD"
 CALENDAR_TEXT = "CALV"
 LAST_START = "LASTSTART"
 TURN = "TURN"
@@ -137,9 +138,9 @@ def idempotency(tenant_name: str) -> str:
     return f"{tenant(tenant_name)}#IDEM"
 
 
-def attention_day(tenant_name: str, instant: datetime) -> str:
+def attention_day(tenant_name: str, day: date) -> str:
     """Returns the partition of the attention index for a tenant's day in UTC."""
-    return f"{tenant(tenant_name)}#{instant.strftime('%Y-%m-%d')}"
+    return f"{tenant(tenant_name)}#{day.strftime('%Y-%m-%d')}"
 
 
 def address(facade: str, text: str) -> str:

@@ -80,7 +80,7 @@ def join(
     actions = [
         *run_rows.changes_of(run, "state reason message started_at first_started_at flow_key line_at"),
         *removal(RunItem, "owner lease_until"),
-        *run_rows.attention(run),
+        *run_rows.attention(run, table),
     ]
     ops = [
         table.update_op("run", *run_rows.key_of(run), actions, ledger.own_lease(run.lease_owner)),

@@ -123,7 +123,7 @@ class Lease:
 
 def claim_first(table: Table, run: Run, *, shards: SupportsInt, lane: Lane) -> Written | Refused:
     """Claims the first attempt of an occurrence without a row; writing the row is the claim."""
-    return table.put(item_of(run, shards=shards, lane=lane), ABSENT)
+    return table.put(item_of(run, shards=shards, lane=lane, table=table), ABSENT)
 
 
 def claim_again(table: Table, run: Run, lease: Lease, attempt: int) -> Written | Refused:
@@ -163,7 +163,7 @@ def unclaim(table: Table, run: Run, before: Run | None) -> Written | Refused:
     )
     actions = changes_of(before, names)
     if before.state in NEEDS_ATTENTION:
-        actions += attention(before)
+        actions += attention(before, table)
     if before.state is State.TRIGGERED:
         actions.append(withdraw(RunItem.lost_calls, {lost_text(LostCall.of(before))}))
     return table.update(*key_of(run), actions, mine)
@@ -179,7 +179,7 @@ def extend(table: Table, place: tuple[str, str, str], owner: str, until: datetim
 def give_back(table: Table, run: Run, owner: str) -> Written | Refused:
     """Gives back an attempt that its worker cannot make. run: its new state. owner: the worker that holds it."""
     names = "state reason message unknown not_before"
-    actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run)]
+    actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run, table)]
     return table.update(*key_of(run), actions, own_lease(owner))
 
 
@@ -222,7 +222,7 @@ def finish(
     """
     actions = [*_ending(run), *changes_of(run, "max_attempts")]
     if run.state in NEEDS_ATTENTION:
-        actions += attention(run)
+        actions += attention(run, table)
     return _with_counts(table, run, table.update_op("run", *key_of(run), actions, condition), counts, attempts, also)
 
 
@@ -257,7 +257,7 @@ def end_from_outside_op(
         *wake_actions(run, run.wake_at, shards=shards, lane=lane),
     ]
     if run.state is not State.SUCCESS:
-        actions += attention(run)
+        actions += attention(run, table)
     return table.update_op(name, *key_of(run), actions, condition)
 
 
@@ -290,7 +290,7 @@ def finish_without_attempt(
 
     counts: None if its schedule no longer has statistics.
     """
-    put = table.put_op("run", item_of(run, shards=shards, lane=lane), ABSENT)
+    put = table.put_op("run", item_of(run, shards=shards, lane=lane, table=table), ABSENT)
     return table.carry_out(put) if counts is None else _with_counts(table, run, put, counts, ())
 
 
@@ -314,7 +314,7 @@ def wait(
         " answer_headers"
         " max_attempts task"
     )
-    actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run)]
+    actions = [*changes_of(run, names), *removal(RunItem, "owner lease_until"), *attention(run, table)]
     if run.wake_at is not None:
         actions += wake_actions(run, run.wake_at, shards=shards, lane=lane)
     if lost is not None:

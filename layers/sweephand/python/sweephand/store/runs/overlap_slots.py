@@ -97,7 +97,7 @@ class Move:
 def claim(table: Table, move: Move, *, shards: SupportsInt, lane: Lane) -> Written | Cancelled:
     """Takes the slot, claims the first attempt and ends the runs that lose their turn, in one transaction."""
     if move.there is None:
-        run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
+        run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane, table=table), ledger.ABSENT)
     else:
         lease = ledger.Lease.of(move.run)
         actions = [*ledger.claiming(move.there, lease), assign(RunItem.slotted, value=True)]
@@ -117,7 +117,7 @@ def queue(table: Table, move: Move, *, shards: SupportsInt, lane: Lane) -> Writt
     A run that was written before its message already has its wake.
     """
     if move.there is None:
-        run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane), ledger.ABSENT)
+        run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane, table=table), ledger.ABSENT)
     else:
         actions = [assign(RunItem.slotted, value=True)]
         run_op = table.update_op("run", *run_rows.key_of(move.run), actions, STILL_QUEUED)

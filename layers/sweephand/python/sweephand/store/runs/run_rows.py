@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import SupportsInt
+from typing import TYPE_CHECKING, SupportsInt
 
 from pynamodb.expressions.update import Action
 
@@ -13,10 +13,17 @@ from sweephand.domain.occurrences.index_row import SweepText, WaitingRun, Waits
 from sweephand.domain.run import Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.ids import order_of, shard_of
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.flat_models import SECONDS, TENANT, Codec, Column, named, of_key, one_of
 from sweephand.store.dynamo.table import RunItem
+
+if TYPE_CHECKING:
+    from sweephand.store.dynamo.conditional import Table
+
+with lazy():
+    from sweephand.store.runs import spread
 
 NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})
 
@@ -57,14 +64,17 @@ _RUNS = Codec(
 run_of, changes_of = _RUNS.read, _RUNS.changes
 
 
-def item_of(run: Run, *, shards: SupportsInt, lane: Lane) -> RunItem:
-    """Returns a new row. A wake puts it into the next-run index; a state in NEEDS_ATTENTION into `attention`."""
+def item_of(run: Run, *, shards: SupportsInt, lane: Lane, table: Table | None = None) -> RunItem:
+    """Returns a new row. A wake puts it into the next-run index; a state in NEEDS_ATTENTION into `attention`.
+
+    table: where busy partitions of `attention` are noted; None if such rows are never written by the thousand.
+    """
     item = _RUNS.item(key_of(run), run)
     if run.wake_at is not None:
         item.shard = shard_of(run.uuid, shards)
         item.sweep = wake_text(run, lane)
     if run.state in NEEDS_ATTENTION:
-        item.attention_day = _attention_partition(run)
+        item.attention_day = _attention_partition(run, table)
         item.attention_at = order_of(run.uuid)
     return item
 
@@ -82,15 +92,17 @@ def wake_actions(run: Run, wake_at: datetime, *, shards: SupportsInt, lane: Lane
     ]
 
 
-def attention(run: Run) -> list[Action]:
+def attention(run: Run, table: Table) -> list[Action]:
+    """Returns the change that puts the run into the index `attention`."""
     return [
-        assign(RunItem.attention_day, _attention_partition(run)),
+        assign(RunItem.attention_day, _attention_partition(run, table)),
         assign(RunItem.attention_at, order_of(run.uuid)),
     ]
 
 
-def _attention_partition(run: Run) -> str:
+def _attention_partition(run: Run, table: Table | None) -> str:
     """Returns the partition of the index: that of the run's day, or that of the consumer for which it is held."""
+    partition = keys.attention_day(run.tenant, run.planned_at)
     if run.state is State.HELD and run.consumer is not None:
-        return keys.consumer_rows(run.tenant, run.consumer)
-    return keys.attention_day(run.tenant, run.planned_at)
+        partition = keys.consumer_rows(run.tenant, run.consumer)
+    return partition if table is None else spread.place(table, partition, run.uuid)

@@ -17,13 +17,13 @@ from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import GROWTH, LARGEST_PAGE, Table
 from sweephand.store.dynamo.expressions import Condition
-from sweephand.store.dynamo.table import ATTENTION, AttemptItem, AttentionItem, Item, RunItem
+from sweephand.store.dynamo.table import AttemptItem, AttentionItem, Item, RunItem
 from sweephand.store.runs import ledger, run_rows
 
 with lazy():
     from sweephand import threads
     from sweephand.store.consumers import consumers
-    from sweephand.store.runs import attempts
+    from sweephand.store.runs import attempts, spread
 
 AFTER_ANY_RUN = keys.run("g")
 """Run ids are hexadecimal, so this sorts after all of them."""
@@ -357,22 +357,17 @@ def attention(
 ) -> Iterator[Run | Passed]:
     """Yields runs of the tenant that did not succeed or that wait, latest planned first, after `mark`.
 
-    Cost: one query per day. The index sorts by the order of the runs' ids, which are distinct, so a page never splits
-    equal positions. owners: only runs of these schedules (or of these jobs themselves). The keys of the index name the
-    owner of a run, so rows of others are not read; their positions are yielded as Passed. So is the start of each day,
-    so that a page can end among days that have no runs.
+    Cost: one query per day, or 33 for a busy one (store.runs.spread). The index sorts by the order of the runs' ids,
+    which are distinct, so a page never splits equal positions. owners: only runs of these schedules (or of these jobs
+    themselves). The keys of the index name the owner of a run, so rows of others are not read; their positions are
+    yielded as Passed. So is the start of each day, so that a page can end among days that have no runs.
     """
     last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
     day = from_ms(instant_ms_of_order(last)).date()
+    busy = spread.partitions(table, tenant)
     while day >= since:
-        entries = table.query_all(
-            f"{keys.tenant(tenant)}#{day.isoformat()}",
-            AttentionItem.attention_at <= last,
-            index=ATTENTION,
-            partition=AttentionItem.attention_day,
-            forward=False,
-            limit=page,
-        )
+        partition = keys.attention_day(tenant, day)
+        entries = spread.entries(table, partition, busy, AttentionItem.attention_at <= last, limit=page)
         yield from _attention_runs(table, entries, page, owners, consistent=consistent)
         yield Passed((first_uuid_at(epoch_ms(datetime(day.year, day.month, day.day, tzinfo=UTC))), NO_OWNER))
         day -= timedelta(days=1)
@@ -383,15 +378,15 @@ def ranges_before(
 ) -> Iterator[Run]:
     """Yields the ranges of the tenant that were planned from one day to another, latest first.
 
-    Cost: one query for each day, in parallel. The keys of the index name the ranges, so no other rows are read; at most
-    MOST_OF_A_DAY entries of a day are looked at.
+    Cost: one query for each day, or 33 for a busy one, in parallel. The keys of the index name the ranges, so no other
+    rows are read; at most MOST_OF_A_DAY entries of a day are looked at.
     """
 
+    busy = spread.partitions(table, tenant)
+
     def of_day(back: int) -> list[dict[str, Any]]:
-        partition = f"{keys.tenant(tenant)}#{(last - timedelta(days=back)).isoformat()}"
-        found, _ = table.query(
-            partition, index=ATTENTION, partition=AttentionItem.attention_day, forward=False, limit=MOST_OF_A_DAY
-        )
+        partition = keys.attention_day(tenant, last - timedelta(days=back))
+        found = islice(spread.entries(table, partition, busy, limit=MOST_OF_A_DAY), MOST_OF_A_DAY)
         return [entry for entry in found if _is_range(tenant, entry)]
 
     days = threads.at_once(of_day, range((last - first).days + 1), AT_ONCE)
@@ -416,24 +411,25 @@ def held(
 ) -> Iterator[Run | Passed]:
     """Yields the tenant's runs that are held for a consumer, as `attention` yields those of its days."""
     last = order_of(mark[0]) - 1 if mark else first_order_at(epoch_ms(until) + 1) - 1
-    names = [each.name for each in consumers.listed(table, tenant, None, MOST_CONSUMERS)]
-    lists = [
-        _held_for(table, keys.consumer_rows(tenant, name), last, page, owners, consistent=consistent) for name in names
+    partitions = [
+        keys.consumer_rows(tenant, each.name) for each in consumers.listed(table, tenant, None, MOST_CONSUMERS)
     ]
+    busy = spread.partitions(table, tenant) if partitions else frozenset()
+    lists = [_held_for(table, each, busy, last, page, owners, consistent=consistent) for each in partitions]
     return heapq.merge(*lists, key=_mark_of, reverse=True)
 
 
 def _held_for(
-    table: Table, partition: str, last: int, page: int, owners: Container[str] | None, *, consistent: bool
+    table: Table,
+    partition: str,
+    busy: frozenset[str],
+    last: int,
+    page: int,
+    owners: Container[str] | None,
+    *,
+    consistent: bool,
 ) -> Iterator[Run | Passed]:
-    entries = table.query_all(
-        partition,
-        AttentionItem.attention_at <= last,
-        index=ATTENTION,
-        partition=AttentionItem.attention_day,
-        forward=False,
-        limit=page,
-    )
+    entries = spread.entries(table, partition, busy, AttentionItem.attention_at <= last, limit=page)
     for each in _attention_runs(table, entries, page, owners, consistent=consistent):
         if isinstance(each, Passed) or each.state is State.HELD:
             yield each
