@@ -203,6 +203,16 @@ def test_audit_and_health_look_at_every_shard_that_was_ever_used(stage: Stage) -
     assert tenants.oldest_due(stage.world.table, stage.world.shards.read()) == NOON + HOUR
 
 
+def test_an_idle_tick_is_a_query_of_each_shard_and_one_of_the_stack() -> None:
+    with new_stage(shards=64) as stage:
+        stage.tick()  # the first one notes the version of its zone data
+        stage.taps.passed.clear()
+
+        stage.tick()
+
+        assert stage.taps.names() == ["dynamodb.Query"] * 65
+
+
 def test_a_plain_run_never_asks_for_the_number_of_shards(stage: Stage) -> None:
     stage.create({"cron": "* * * * *", "count": 1})
     stage.world = version(stage, 2)
