@@ -120,6 +120,14 @@ test-long: setup ## More than 20,000 random schedules (20 times the examples), t
 test-mutants: setup ## Take each condition, ordering and template guard away and expect a failing test; ALL=1: every place
 	@$(PY) -m tests.mutants $(if $(ALL),all)
 
+.PHONY: record-version
+record-version: setup ## Record what this version stores and sends, for the tests of all later versions: tests/upgrade/recorded
+	@PYTHONPATH=$(PYTHONPATH):. $(PY) -m tests.upgrade
+
+.PHONY: upgrade-test
+upgrade-test: setup ## Deploy this version over the last recorded one on a local stack under load, with more shards; SECONDS=300
+	@PYTHONPATH=$(PYTHONPATH):. $(PY) -m tests.upgrade.deploy $(SECONDS)
+
 .PHONY: crash-points
 crash-points: setup ## The plans of the fault tests; PLAN="retry" lists its calls, PLAN="retry 7 crash-after" plays one, PLAN=write counts anew
 	@$(PY) -m tests.faults $(PLAN)

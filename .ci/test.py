@@ -28,7 +28,7 @@ SHORT = {"EXAMPLES_TIMES": "0.2"}
 PARTS = {
     "architecture": ["tests/architecture", *SAMPLE, "-n", "2"],
     "template": ["tests/template", "-m", "not sam", *SAMPLE, *BY_TWO],
-    "unit": ["tests/unit", "tests/engine", *SAMPLE, *BY_TWO],
+    "unit": ["tests/unit", "tests/engine", "tests/upgrade", *SAMPLE, *BY_TWO],
     "contract": ["tests/contract", *SAMPLE, *BY_TWO],
     "faults": ["tests/faults", *SAMPLE, "-n", "2"],
     "year": ["tests/year", *SAMPLE, "-n", "2"],

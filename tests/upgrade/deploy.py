@@ -1,0 +1,129 @@
+"""python -m tests.upgrade.deploy SECONDS: deploys this version over the last recorded one on a local stack under load.
+
+Each job calls an endpoint here every second. The recorded version runs for a third of the time; then this one is
+deployed over it, then once more with more shards. Nothing may be lost, doubled or early.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from sweephand.local import stack_file
+from sweephand.local.api import Api
+from sweephand.local.folder import StateFolder
+from sweephand.sources import SystemClock
+from tests.support.aws import ROOT
+from tests.upgrade import recording
+
+CLOCK = SystemClock()
+JOBS, SHARDS, SETTLES_S = 5, 80, 30
+SECOND = timedelta(seconds=1)
+
+
+class Endpoint(ThreadingHTTPServer):
+    """A target that records the calls of each job: planned instant -> instants of the calls."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Call)
+        self.calls: dict[str, dict[datetime, list[datetime]]] = defaultdict(lambda: defaultdict(list))
+
+
+class _Call(BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def do_POST(self) -> None:
+        now = CLOCK.now()
+        planned = datetime.fromisoformat(self.headers["Sweephand-Planned-At"])
+        self.server.calls[self.headers["Sweephand-Job-Id"]][planned].append(now)
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+def judged(calls: Mapping[datetime, list[datetime]], until: datetime) -> dict[str, int]:
+    """Returns the number of lost, doubled and early calls, from the first planned instant on."""
+    first = min(calls)
+    due = {first + number * SECOND for number in range(int((until - first) / SECOND))}
+    return {
+        "due": len(due),
+        "lost": len(due - calls.keys()),
+        "doubled": sum(len(at) - 1 for at in calls.values()),
+        "early": sum(at < planned for planned, each in calls.items() for at in each),
+    }
+
+
+def run(seconds: float) -> int:
+    path = max(recording.FOLDER.glob("*.json"), key=lambda path: [int(part) for part in path.stem.split(".")])
+    commit = json.loads(path.read_text())["commit"]
+    with tempfile.TemporaryDirectory() as folder, _checked_out(commit, Path(folder) / "recorded") as old:
+        state = Path(folder) / "state"
+        environment = {**os.environ, "SWEEPHAND_STATE": str(state), "SWEEPHAND_PORT": "0"}
+        endpoint = Endpoint()
+        Thread(target=endpoint.serve_forever, daemon=True).start()
+        try:
+            _local(old, environment, "stack")
+            _create(state, f"http://127.0.0.1:{endpoint.server_port}/")
+            CLOCK.sleep(seconds / 3)
+            _local(ROOT, environment, "deploy")
+            CLOCK.sleep(seconds / 3)
+            _local(ROOT, {**environment, "SWEEPHAND_PARAMETERS": f"Shards={SHARDS}"}, "deploy")
+            CLOCK.sleep(seconds / 3)
+            until = CLOCK.now()
+            CLOCK.sleep(SETTLES_S)
+        finally:
+            _local(ROOT, environment, "stop")
+            endpoint.shutdown()
+    return _report(commit, [judged(calls, until) for calls in endpoint.calls.values()])
+
+
+def _report(commit: str, found: list[dict[str, int]]) -> int:
+    sums = {name: sum(each[name] for each in found) for name in ("due", "lost", "doubled", "early")}
+    sys.stdout.write(f"{commit[:12]}, then this version, then {SHARDS} shards: {json.dumps(sums)}\n")
+    good = len(found) == JOBS and not sums["lost"] + sums["doubled"] + sums["early"]
+    return 0 if good else 1
+
+
+def _create(state: Path, url: str) -> None:
+    stack = stack_file.read(StateFolder(state))
+    assert stack is not None
+    tenant = next(iter(stack.tenants))
+    api = Api(stack.base_url, stack.tenants[tenant])
+    for number in range(JOBS):
+        job = {"name": f"load-{number}", "action": {"type": "http", "url": url}, "schedules": [{"every": "PT1S"}]}
+        api.call("POST", "/v1/jobs", job)
+    api.close()
+
+
+@contextmanager
+def _checked_out(commit: str, folder: Path) -> Iterator[Path]:
+    """Makes a work tree of the commit, with the environment of this one."""
+    subprocess.run(["git", "worktree", "add", "--detach", str(folder), commit], cwd=ROOT, check=True)
+    try:
+        (folder / ".venv").symlink_to(ROOT / ".venv")
+        yield folder
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)
+
+
+def _local(root: Path, environment: Mapping[str, str], command: str) -> None:
+    """Runs a command of the local stack with the code of this tree."""
+    own = {**environment, "PYTHONPATH": str(root / "layers/sweephand/python")}
+    subprocess.run([str(root / ".venv/bin/python"), "-m", "sweephand.local", command], cwd=root, env=own, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run(float(sys.argv[1])))
