@@ -11,7 +11,7 @@ import pytest
 
 from sweephand.domain.event import EventType
 from sweephand.domain.instants import text
-from sweephand.domain.run import Kind
+from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane
 from sweephand.facades.native.overview import timeline
 from sweephand.store.dynamo import keys
@@ -219,6 +219,7 @@ def test_only_the_version_without_workers_is_away(api, hand):
 
 def test_an_application_without_due_runs_is_never_away_and_costs_nothing(api, hand):
     create(api, schedules=[])
+    api.stage.tick()
 
     with metered() as meter:
         due(api, 24 * 3_600)
@@ -474,3 +475,35 @@ def test_the_overview_shows_a_broken_schedule(api):
     assert len(lane["noFailure"]["seconds"]) <= 4
     items = api.get("/v1/attention").json["items"]
     assert [(each["kind"], each["reason"]) for each in items] == [("errors", "BAD_PAYLOAD")]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_held_runs_follow_a_job_to_its_new_action(api, hand, times):
+    job = create(api, schedules=EVERY_MINUTE, policies=ALL)
+    due(api, 10 * 60 + 30)
+    held = {run.id for run in api.stage.runs(job["schedules"][0]["id"]) if run.state is State.HELD}
+    assert len(held) == 9
+
+    call = {"type": "http", "url": "https://example.org/new"}
+    for action in [call, REPORT, call][: 2 * times - 1]:
+        reply = api("PUT", f"/v1/jobs/{job['id']}", {"policies": ALL, "action": action})
+        assert reply.status == 200, reply.text
+    api.stage.run(90)
+
+    called = Counter(call.call.run_id for call in api.stage.endpoint.received)
+    assert set(called.values()) == {1}
+    assert held <= called.keys()
+    assert states(api, job).keys() == {"SUCCESS"}
+    assert hand.work() == [], "whoever comes back does not repeat them"
+
+
+def test_held_runs_follow_a_job_to_another_application(api, hand):
+    other = Hand(api, register(api, "invoices"), "invoices")
+    job = create(api, schedules=EVERY_MINUTE, policies=ALL)
+    due(api, 5 * 60 + 30)
+
+    assert api("PATCH", f"/v1/jobs/{job['id']}", {"action": {**REPORT, "application": "invoices"}}).status == 200
+    api.stage.run(20)
+
+    assert len(other.work()) == states(api, job)["SUCCESS"] >= 4
+    assert hand.work() == []

@@ -35,6 +35,7 @@ class Subject(StrEnum):
     UNCLAIMED = "unclaimed"
     WATCH = "watch"
     MOVED = "moved"
+    LEFT = "left"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Pointer:
     (run: the key). CONSUMER: continue with the runs that are held for a consumer (run: the consumer). UNCLAIMED: check
     whether a worker has taken the run, whose message was sent a minute earlier. WATCH: check whether anybody receives
     what waits for an application or a consumer (job: the sort key of its row). MOVED: publish that newer zone data has
-    moved an occurrence (run: its old instant in epoch seconds).
+    moved an occurrence (run: its old instant in epoch seconds). LEFT: send the held runs of a job on whose action has
+    left its workers.
     """
 
     tenant: str

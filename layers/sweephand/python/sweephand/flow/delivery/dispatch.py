@@ -189,6 +189,8 @@ def _wake_up(world: World, pointer: Pointer) -> None:  # noqa: C901 - one line f
             replay.wake_up(world, pointer)
         case Subject.WATCH:
             absence.check(world, pointer)
+        case Subject.LEFT:
+            unclaimed.send_on(world, pointer)
         case Subject.MOVED:
             moving.publish(world, pointer)
         case Subject.ENDED:

@@ -15,6 +15,7 @@ from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.generations import takes_effect
 from sweephand.domain.occurrences.index_row import Waits
+from sweephand.domain.runs.run_action import lane_of
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.errors import QuotaExceeded, Unavailable
 from sweephand.flow.concurrency import TRIES, Moved, require_revision, tolerated, too_many
@@ -46,6 +47,8 @@ with lazy():
     from sweephand.flow.tenants import applications
 
 SCHEDULES_MOST = 1_000
+LISTED_WITHIN = timedelta(seconds=5)
+"""After this long, the index lists a run that was written before the change."""
 TRIED_S = 9.0
 """No further try begins after this time if others keep changing the job. A request has 14 s, cold start included."""
 LASTS = timedelta(seconds=3)
@@ -253,6 +256,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
     if isinstance(done, Cancelled):
         _explain(world, new, done, wanted)
     send_ahead(world, before, after)
+    _leave_workers(world, before, after)
     if not many and collection.state is CollectionState.ENABLED:
         replan.send_ahead(world, carried.ahead)
     if collection.events is Events.ALL:
@@ -285,6 +289,19 @@ def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
         raise QuotaExceeded(f"a job has at most {SCHEDULES_MOST} schedules")
     if directory.is_name_taken(world.table, planned.job, wanted.job):
         raise creation.name_taken(wanted.job)
+
+
+def _leave_workers(world: World, before: Job, after: Job) -> None:
+    """Has runs that no worker took sent on if the job's action is carried out elsewhere now.
+
+    If the message is lost, they are judged again once their policy ends them.
+    """
+    if before.action.kind != application.QUEUE:
+        return
+    if lane_of(before.action, before.tenant) == lane_of(after.action, after.tenant):
+        return
+    at = world.clock.now() + LISTED_WITHIN
+    world.queue.send([Delivery(Pointer(after.tenant, after.id, None, "", at, subject=Subject.LEFT), at, Lane.FAST)])
 
 
 def _check_for_end(world: World, job: Job) -> None:

@@ -13,14 +13,17 @@ from sweephand.domain.application import QUEUE, UNCLAIMED_AFTER
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import CLAIMABLE, Kind, Reason, Run, State
 from sweephand.domain.runs import admission, run_action
-from sweephand.domain.runs.admission import Claim, Drop, End, RunContext
+from sweephand.domain.runs.admission import MAX_AGE, Claim, Drop, End, RunContext
 from sweephand.domain.schedule import Lane
-from sweephand.flow.runs import gate_rows
+from sweephand.errors import Unavailable
+from sweephand.flow.runs import gate_rows, run_lists
 from sweephand.flow.tenants import absence
 from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
+from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
+from sweephand.store.views.runs import Span
 
 SLACK = timedelta(seconds=5)
 """The most by which the message that asks for a check comes late in normal operation."""
@@ -75,6 +78,22 @@ def _held(message: Delivered, pointer: Pointer, context: RunContext) -> Run:
         generation=pointer.generation,
         wake_at=admission.judged_again_at(pointer, context.schedule),
     )
+
+
+def send_on(world: World, asked: Pointer) -> None:
+    """Sends runs that no worker has taken to where the job's present action is carried out. Raises Unavailable.
+
+    May be repeated: a run that has begun is not held any more.
+    """
+    job, now = jobs.read_job(world.table, asked.tenant, asked.job), world.clock.now()
+    if job is None:
+        return
+    owners = {each.id for each in jobs.read_schedules(world.table, job.tenant, job.id)}
+    found = run_lists.recent(world, job.tenant, Span(now - MAX_AGE, now), now, owners, reaching=False)
+    held = [run for run in found if isinstance(run, Run) and run.state is State.HELD and run.consumer is None]
+    lane = run_action.lane_of(job.action, job.tenant)
+    if world.queue.send([Delivery(ledger.pointer_to(run), now, lane) for run in held]):
+        raise Unavailable("some of the runs could not be sent on")
 
 
 def _watch(world: World, pointer: Pointer, context: RunContext) -> None:

@@ -81,7 +81,7 @@ SCHEMAS: dict[str, Schema] = {
                     "seconds": _SECONDS,
                     "leftOut": _LEFT_OUT,
                 },
-                description="The latest past instants without a recorded failure, up to the newest row.",
+                description="The latest past instants without a recorded failure, as far as rows are known.",
             ),
             "noRow": answer(
                 {"seconds": _SECONDS, "leftOut": _LEFT_OUT},

@@ -298,7 +298,7 @@ def _unmarked(some: Some, schedule: Schedule, runs: Sequence[Run]) -> Some:
 
 
 def _part(some: Some, rows: Recorded | None, *, has: bool) -> Some:
-    """Returns the instants that have a row or, unless `has`, the others. Those left out count with the earliest."""
+    """Returns the instants that have a row or, unless `has`, the others. Further ones count with the earliest."""
     kept = [second for second in some.seconds if (rows is not None and rows.has(second)) is has]
     of_earliest = bool(some.seconds) and (rows is not None and rows.has(some.seconds[0])) is has
     return Some(kept, some.left_out if of_earliest else 0)
