@@ -46,6 +46,8 @@ class Listed:
     former_until: datetime | None = None
 
 
+AT_ONCE = 16
+"""Shards that one request asks at a time."""
 _LISTED = Codec(
     Listed,
     CredentialItem,
@@ -168,11 +170,11 @@ def audited(table: Table, shards: int, now: datetime) -> tuple[datetime | None, 
 
 def oldest_due_of(table: Table, tenant: str, shards: int, now: datetime) -> datetime | None:
     """Returns the earliest due instant of a tenant that no sweep has sent. Costs half a read unit per shard."""
-    found = threads.at_once(lambda shard: next_run_index.oldest_of(table, shard, tenant, now), range(shards))
+    found = threads.at_once(lambda shard: next_run_index.oldest_of(table, shard, tenant, now), range(shards), AT_ONCE)
     return min((at for at in found if at is not None), default=None)
 
 
 def oldest_due(table: Table, shards: int) -> datetime | None:
     """Returns the earliest instant in the next-run index."""
-    found = threads.at_once(lambda shard: next_run_index.oldest(table, shard), range(shards))
+    found = threads.at_once(lambda shard: next_run_index.oldest(table, shard), range(shards), AT_ONCE)
     return min((at for at in found if at is not None), default=None)
