@@ -111,7 +111,7 @@ def _create(state: Path, url: str) -> None:
 @contextmanager
 def _checked_out(commit: str, folder: Path) -> Iterator[Path]:
     """Makes a work tree of the commit, with the environment of this one."""
-    subprocess.run(["git", "worktree", "add", "--detach", str(folder), commit], cwd=ROOT, check=True)
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(folder), commit], cwd=ROOT, check=True)
     try:
         (folder / ".venv").symlink_to(ROOT / ".venv")
         yield folder

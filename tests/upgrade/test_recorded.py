@@ -28,7 +28,7 @@ NOT_RECORDED = {
     "UNUSED": "of the SAP facade",
     "CHANGE": "there for seconds, while a change of more than 40 schedules is carried out",
     "PART": "the same",
-    "SPREAD": "of tenants that change many jobs at the same time",
+    "SPREAD": "of days on which a tenant has more than 100 runs that fail or wait",
     "RELEASE": "there for seconds, after a tenant or collection is enabled",
 }
 LISTS = ("jobs", "runs", "collections", "calendars", "flow-keys", "credentials", "job-sets", "consumers", "errors")
