@@ -13,6 +13,7 @@ from sweephand.flow.delivery.dispatch import IN_HAND
 from sweephand.ids import SHARDS
 from sweephand.messaging.run_queue import BATCH_MOST
 from sweephand.settings import Settings
+from sweephand.store.runs.spread import WAYS
 from sweephand.threads import ASK_EACH_S
 
 BATCH_S, RUN_S = 0.05, 0.008
@@ -28,8 +29,9 @@ SHARD = 500
 """How many rows a second a worker of the sweep advances, and how many one shard of the index takes."""
 SEEN_S, TICK_S, SWEEPS_S = 90, 60, 50
 """When a tick sees an occurrence at the latest before it is due, and for how long a tick sweeps in each minute."""
-ASYNCHRONOUS, CREATED, AUDITED = 16_000, 500, 12_000_000
-"""Limits that a burst does not reach. Source: decisions 0161 and 0195, and the index `attention`."""
+ASYNCHRONOUS, CREATED, AUDITED = SHARD * WAYS, 500, 12_000_000
+"""Limits that a burst does not reach: two entries of the index `attention` for each asynchronous run, new jobs of a
+tenant (decision 0195), and daily schedules that an auditor compares (docs/operate/look-after.md)."""
 STEP_S = 0.05
 
 
@@ -153,7 +155,7 @@ LIMITS: tuple[tuple[str, str, str, str], ...] = (
     (
         SWEEP,
         f"{SWEEPER:,} advances a second for each of `SweepWorkers`; {SHARD} a second for each of {SHARDS} shards",
-        "`SweepWorkers`, then more shards",
+        "`SweepWorkers`, then `Shards`",
         "`OldestDue`",
     ),
     (
