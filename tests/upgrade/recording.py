@@ -14,6 +14,7 @@ from samtranslator.yaml_helper import yaml_parse
 
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.message import Pointer, Subject, encode, occurrence
+from sweephand.domain.run import Kind
 from tests.contract.native.api import Api, api
 from tests.support.aws import ROOT
 from tests.support.queues import Message
@@ -49,7 +50,7 @@ def record(commit: str) -> dict[str, Any]:
 def pointers(instant: datetime) -> list[Pointer]:
     """Returns a message of each subject, with every member."""
     run = occurrence("acme", "job", "schedule", instant, generation=3)
-    whole = replace(run, attempt=2, decided=True, recorded=True, mark="mark", returns=1)
+    whole = replace(run, kind=Kind.MANUAL, attempt=2, decided=True, recorded=True, mark="mark", returns=1)
     return [replace(whole, subject=each, not_after=instant, sent_at=instant) for each in Subject]
 
 
