@@ -36,7 +36,7 @@ def test_partitions_of_different_things_never_meet(tenant: str, name: str) -> No
         keys.directory(tenant),
         keys.directory_part(tenant, 7),
         keys.directory_counts(tenant, 1),
-        keys.idempotency(tenant),
+        keys.idempotency(tenant, name),
     ]
 
     assert len(set(made)) == len(made)

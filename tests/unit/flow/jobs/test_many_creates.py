@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from sweephand.domain.collection import Quota, Usage
+from sweephand.domain.collection import Events, Quota, Usage
 from sweephand.errors import QuotaExceeded, SweephandError
+from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
+from sweephand.store.jobs import directory
 from sweephand.store.tenants import counts, usage
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before
@@ -107,7 +109,7 @@ def test_no_row_and_no_partition_limits_500_jobs_a_second(stage: Stage, act: str
         allow(stage, 100_000, 200_000)
         allow_in_collection(stage, 100_000)
     stage.taps.passed.clear()
-    made = [stage.create(HOURLY, name=f"{n:03d}") for n in range(MANY)]
+    made = [stage.create(HOURLY, name=f"{n:03d}", once=Once(f"key {n}", "body")) for n in range(MANY)]
     if act != "create":
         stage.taps.passed.clear()
         for planned in made:
@@ -123,8 +125,11 @@ def test_no_row_and_no_partition_limits_500_jobs_a_second(stage: Stage, act: str
         partitions.pop(keys.tenant(TENANT), None)
     in_transactions = max(rows.values()) / 2
     assert in_transactions * RATE / MANY <= 50, rows.most_common(3)
-    hottest = [(pk, units) for pk, units in partitions.items() if units * RATE / MANY > A_SECOND * 3 / 4]
-    assert not [pk for pk, _ in hottest if "#COL#" not in pk and "#DIR#0" not in pk], hottest
+    in_a_second = {pk: units * RATE / MANY for pk, units in partitions.items()}
+    assert max(in_a_second.values()) <= A_SECOND, "the names of one collection"
+    part, names = keys.directory_part(TENANT, 0), keys.names(TENANT, "default")
+    assert 2 * directory.PART <= A_SECOND / 2, "all that creates ever write in a partition of the directory"
+    assert max(each for pk, each in in_a_second.items() if pk not in {part, names}) <= A_SECOND * 3 / 4, in_a_second
 
 
 def test_500_creates_in_a_second_do_not_wait_for_each_other(stage: Stage) -> None:
@@ -220,6 +225,36 @@ def test_a_changed_quota_ends_the_leases_of_the_one_before(stage: Stage, lowered
         with pytest.raises(QuotaExceeded):
             stage.create(HOURLY)
     exact(stage)
+
+
+@pytest.mark.usefixtures("in_stripes")
+def test_a_quota_is_changed_although_a_create_holds_one_of_its_rows(stage: Stage) -> None:
+    allow(stage, 100)
+    stage.create(HOURLY)
+
+    with stage.taps.once("dynamodb.UpdateItem", conflict):
+        allow(stage, 1)
+
+    with pytest.raises(QuotaExceeded):
+        stage.create(HOURLY)
+
+
+@pytest.mark.usefixtures("in_stripes")
+def test_a_create_that_began_before_another_change_of_its_collection_uses_no_former_lease(stage: Stage) -> None:
+    allow_in_collection(stage, 20)
+    stage.create(HOURLY)
+
+    def meanwhile(_passing: Passing, act: Act) -> Any:
+        stage.taps.fault = None
+        stage.tell(Events.ALL)
+        for _ in range(19):
+            stage.create(HOURLY)
+        return act()
+
+    with stage.taps.once("dynamodb.TransactWriteItems", meanwhile), pytest.raises(QuotaExceeded, match="has 20 jobs"):
+        stage.create(HOURLY)
+
+    assert stage.job_counts() == {"default": 20}
 
 
 def test_most_creates_under_a_quota_read_one_row_more_and_write_nothing_more(stage: Stage) -> None:

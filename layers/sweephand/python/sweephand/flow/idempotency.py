@@ -74,7 +74,7 @@ def once_op(world: World, tenant: str | None, once: Once, answer: str) -> Op:
     """
     now = world.clock.now()
     item = IdempotencyItem(
-        pk=keys.idempotency(tenant or PROVIDER),
+        pk=keys.idempotency(tenant or PROVIDER, once.key),
         sk=once.key,
         digest=once.digest,
         answer=answer,
@@ -87,15 +87,15 @@ def once_op(world: World, tenant: str | None, once: Once, answer: str) -> Op:
 def note_deleted(world: World, tenant: str, what: str) -> None:
     """Notes for 24 hours that something was deleted. Call it before the delete. what: its kind and name."""
     expires_at = epoch_s(world.clock.now() + KEPT)
-    item = IdempotencyItem(
-        pk=keys.idempotency(tenant), sk=_deleted(what), digest="", answer=what, expires_at=expires_at
-    )
+    sk = _deleted(what)
+    item = IdempotencyItem(pk=keys.idempotency(tenant, sk), sk=sk, digest="", answer=what, expires_at=expires_at)
     world.table.put(item)
 
 
 def was_deleted(world: World, tenant: str, what: str) -> bool:
     """Returns whether it was deleted in the last 24 hours, so that a repeated delete gets the answer of the first."""
-    item = world.table.get(IdempotencyItem, keys.idempotency(tenant), _deleted(what))
+    sk = _deleted(what)
+    item = world.table.get(IdempotencyItem, keys.idempotency(tenant, sk), sk)
     return item is not None and item.expires_at > epoch_s(world.clock.now())
 
 
@@ -116,7 +116,7 @@ def earlier_answer(refused: Refused, once: Once) -> str:
 
 def earlier(world: World, tenant: str | None, once: Once) -> str | None:
     """Returns the id that an earlier request with this key created; None if there was none. Call it before planning."""
-    item = world.table.get(IdempotencyItem, keys.idempotency(tenant or PROVIDER), once.key)
+    item = world.table.get(IdempotencyItem, keys.idempotency(tenant or PROVIDER, once.key), once.key)
     if item is None or (item.expires_at or 0) <= epoch_s(world.clock.now()):
         return None
     return _answer(item, once)

@@ -116,7 +116,8 @@ def _left(world: World, name: str) -> str | None:
             _clear(world, keys.error_runs(name, of[0]))
     counted = [keys.stripe(name, stripe) for stripe in range(counts.STRIPES)]
     counted += [keys.directory_counts(name, number) for number in range(directory.SPREAD)]
-    for pk in (own, *counted, keys.directory(name), keys.idempotency(name), keys.operations(name), keys.errors(name)):
+    records = [keys.idempotency_part(name, number) for number in range(keys.IDEMPOTENCY_PARTS)]
+    for pk in (own, *counted, *records, keys.directory(name), keys.operations(name), keys.errors(name)):
         _clear(world, pk)
     world.files.clear(keys.files(name))  # the bucket's lifecycle rule removes what a running export still writes
     return None

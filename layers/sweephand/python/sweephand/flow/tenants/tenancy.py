@@ -379,7 +379,7 @@ def change_collection(
         if "collection" not in done.refused:
             flow_key_exists(done, "flowKey", after.flow_key)
         raise Moved
-    if after.quota.max_jobs != before.quota.max_jobs:
+    if {before.quota.max_jobs, after.quota.max_jobs} != {None}:
         counts.void(world.table, tenants.counted(after))
     if switched and on:
         holding.begin(world, tenant, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 from urllib.parse import unquote
+from zlib import crc32
 
 JOB = "JOB"
 TENANT = "TENANT"
@@ -34,6 +35,8 @@ SPREAD = "SPREAD"
 CALENDAR_TEXT = "CALV"
 LAST_START = "LASTSTART"
 TURN = "TURN"
+IDEMPOTENCY_PARTS = 8
+"""Partitions of a tenant's idempotency records."""
 
 
 def part(text: str) -> str:
@@ -134,8 +137,13 @@ def stripe(tenant_name: str, number: int) -> str:
     return f"{tenant(tenant_name)}#STRIPE#{number:02d}"
 
 
-def idempotency(tenant_name: str) -> str:
-    return f"{tenant(tenant_name)}#IDEM"
+def idempotency(tenant_name: str, key: str) -> str:
+    """Returns the partition of the record under this key; every request that makes something writes one."""
+    return idempotency_part(tenant_name, crc32(key.encode()) % IDEMPOTENCY_PARTS)
+
+
+def idempotency_part(tenant_name: str, number: int) -> str:
+    return f"{tenant(tenant_name)}#IDEM#{number}"
 
 
 def attention_day(tenant_name: str, day: date) -> str:

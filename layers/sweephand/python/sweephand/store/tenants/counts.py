@@ -145,7 +145,7 @@ def void(table: Table, counted: Counted) -> None:
     condition = every(CountItem.pk.exists(), later) if counted.lasts else later
     actions = [assign(CountItem.revision, counted.revision), *(assign(left, None) for left in _LEFT.values())]
     for pk, sk in _keys(counted):
-        table.update(pk, sk, actions, condition)
+        table.carry_out(table.update_op("void", pk, sk, actions, condition))
 
 
 # Leases
