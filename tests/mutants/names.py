@@ -65,6 +65,7 @@ def write(known: dict[str, list[str]]) -> None:
 
 
 NEAR = {
+    "store/tenants/counts": ("flow/jobs/test_many_creates.py", "flow/tenants/test_quotas.py", "store/test_clauses.py"),
     "store/jobs/directory": (
         "store/test_directory.py",
         "flow/jobs/test_directory.py",

@@ -27,7 +27,7 @@ class TooEarly:
 
 BROKEN = {
     "create-before-pointers": TooEarly(
-        "flow/jobs/creation.py", "_create_job", "world.table.transact(", "replan.send_ahead(world, schedules)"
+        "flow/jobs/creation.py", "_create_job", "_written(world, ops", "replan.send_ahead(world, schedules)"
     ),
     "owed-before-change": TooEarly("flow/jobs/change.py", "_commit", "replan.send_owed(", "world.table.transact(ops)"),
     "send-before-advance": TooEarly(

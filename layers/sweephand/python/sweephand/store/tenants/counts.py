@@ -106,10 +106,13 @@ def count_op(table: Table, part: str, counted: Counted, stripe: int, need: Need)
     """
     conditions: list[Condition] = [CountItem.pk.exists()] if counted.lasts else []
     steps = [add(CountItem.jobs, need.jobs), add(CountItem.schedules, need.schedules)]
-    limited = {name: getattr(need, name) for name in counted.most if getattr(need, name) > 0}
-    for name, wanted in limited.items():
-        steps.append(add(_LEFT[name], -wanted))
-        conditions.append(_LEFT[name] >= wanted)
+    limited = [name for name in counted.most if getattr(need, name) > 0]
+    if "jobs" in limited:
+        steps.append(add(CountItem.jobs_left, -need.jobs))
+        conditions.append(CountItem.jobs_left >= need.jobs)
+    if "schedules" in limited:
+        steps.append(add(CountItem.schedules_left, -need.schedules))
+        conditions.append(CountItem.schedules_left >= need.schedules)
     if limited:
         conditions.append(CountItem.revision == counted.revision)
     elif max(need.jobs, need.schedules) > 0:
@@ -235,7 +238,8 @@ def _lease_op(table: Table, leasing: LeasingItem) -> Op:
 def _row_op(table: Table, counted: Counted, stripe: int, row: CountItem, left: Mapping[str, int]) -> Op:
     as_read = every(
         _same(CountItem.revision, row.revision),
-        *(_same(attribute, _left(row, name)) for name, attribute in _LEFT.items()),
+        _same(CountItem.jobs_left, row.jobs_left),
+        _same(CountItem.schedules_left, row.schedules_left),
     )
     actions: list[Action] = [assign(CountItem.revision, counted.revision)]
     actions += [assign(attribute, left.get(name)) for name, attribute in _LEFT.items()]
