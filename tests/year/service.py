@@ -262,7 +262,9 @@ def service(seed: int) -> Iterator[Service]:
         dynamo = memories[0].dynamo
         assert dynamo is not None
         chance = Random(f"service {seed}")
-        made = Service(scene, dynamo, chance, Faults(Random(f"faults {seed}"), scene.clock, dynamo), Watch(dynamo))
+        made = Service(
+            scene, dynamo, chance, Faults(Random(f"faults {seed}"), scene.clock, dynamo), Watch(dynamo, scene.clock)
+        )
         made.ahead_s = {function: chance.uniform(-MOST_AHEAD_S, MOST_AHEAD_S) for function in FUNCTIONS}
         scene.taps.fault = made.faults
         yield made

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sweephand.domain.instants import epoch_s
+from sweephand.domain.instants import epoch_s, from_ms
 from sweephand.domain.run import TERMINAL, Run
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import run_rows
 from tests.faults.memory import Dynamo, Item, Key
+from tests.support.sources import VirtualClock
 
 FINAL = frozenset(state.value for state in TERMINAL)
+APART = timedelta(seconds=4)
+"""As much as two clocks of machines differ."""
+ALWAYS = datetime.max.replace(tzinfo=UTC)
 ACTIVE = frozenset({"TRIGGERED", "RETRY_WAIT", "ACK_RECVD", "ACK_NOT_RECVD"})
 
 
@@ -27,12 +31,13 @@ class Watch:
     """
 
     dynamo: Dynamo
+    clock: VirtualClock
     rows: dict[Key, Item] = field(default_factory=dict)
     exclusive: set[str] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
     expired: int = 0
     _of_schedule: dict[str, set[Key]] = field(default_factory=lambda: defaultdict(set))
-    _active: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _active: dict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self) -> None:
         self._real = self.dynamo._write
@@ -62,9 +67,11 @@ class Watch:
                 self.rows[key] = item
                 self._of_schedule[item.get("schedule", NOBODY)["S"]].add(key)
                 self._follow(key, item)
+        now = self.clock.now()
         for schedule, runs in self._active.items():
-            if len(runs) > 1:
-                self.wrong.append(f"{len(runs)} active runs of {schedule}: {sorted(runs)}")
+            alive = sorted(run for run, until in runs.items() if now < until) if len(runs) > 1 else ()
+            if len(alive) > 1:
+                self.wrong.append(f"{len(alive)} active runs of {schedule}: {alive}")
 
     def _judge(self, key: Key, old: Item | None, new: Item | None) -> None:
         if old is None or not _is_run(key, old) or old["state"]["S"] not in FINAL:
@@ -77,14 +84,17 @@ class Watch:
                 self.wrong.append(f"{name} of a final row changed: {key}, {old.get(name)} to {new.get(name)}")
 
     def _follow(self, key: Key, item: Item) -> None:
+        """Notes until when a run is active: with a lease, until its end, after which another run may take its place."""
         schedule = item.get("schedule", {}).get("S")
         if schedule not in self.exclusive or item["kind"]["S"] not in {"scheduled", "manual"}:
             return
         runs = self._active[schedule]
+        run = keys.parts(key[1])[1]
         if item["state"]["S"] in ACTIVE:
-            runs.add(keys.parts(key[1])[1])
+            lease_ms = int(item["lease_until"]["N"]) if "lease_until" in item else None
+            runs[run] = ALWAYS if lease_ms is None else from_ms(lease_ms) - APART
         else:
-            runs.discard(keys.parts(key[1])[1])
+            runs.pop(run, None)
 
 
 def _is_run(key: Key, item: Item | None) -> bool:
