@@ -99,7 +99,9 @@ class Plan(Stretch):
 
 @dataclass
 class Course:
-    """One schedule. switches: its own, its job's, its collection's and the tenant's. gone: when it was deleted."""
+    """One schedule. switches: its own, its job's, its collection's and the tenant's. gone: when it was deleted. held:
+    whether its events wait for a consumer.
+    """
 
     id: str
     job_id: str
@@ -107,6 +109,7 @@ class Course:
     policies: Mapping[str, Any]
     plans: list[Plan] = field(default_factory=list)
     gone: Span | None = None
+    held: bool = False
 
     @property
     def rule(self) -> Rule:

@@ -11,7 +11,8 @@ from itertools import count
 from random import Random  # noqa: TID251 - a life is played again by its seed
 from typing import Any
 
-from tests.year import foreign, questions, workers
+from tests.year import foreign, job_sets, questions, workers
+from tests.year.consumers import Program
 from tests.year.courses import Course, Job
 from tests.year.faults import PLAIN
 from tests.year.rules import Rule, shown
@@ -71,6 +72,7 @@ class Life:
     def __post_init__(self) -> None:
         self.tenant = Tenant(self.service, Random(f"tenant {self.seed}"), self.length, self.at)
         self.service.scene.endpoint.answer = self.tenant.answer
+        self.program = Program(self.tenant)
         self.began = self.now
 
     @property
@@ -94,6 +96,9 @@ class Life:
         self.tenant.settle(jobs=self.chance.randint(4, 8))
         if self.chance.random() < 0.5:
             self.at(self.began + self.chance.random() * 0.2 * self.length, lambda: foreign.arrive(self.tenant))
+        if self.chance.random() < 0.4:
+            self.at(self.began + self.chance.random() * 0.2 * self.length, job_sets.Team(self.tenant).arrive)
+        self.program.visit()
         for _ in range(self.chance.randint(20, 60)):
             self.at(self.now + self.chance.uniform(0.02, 0.98) * self.length, self._somebody_acts)
             self.at(self.now + self.chance.uniform(0.02, 0.98) * self.length, lambda: questions.some(self.tenant, 1))
@@ -183,10 +188,12 @@ class Life:
         self.service.copies = 0.0
         self.service.out.clear()
         self._meanwhile.clear()
+        self.program.stay()
         self._go(self.now + 3 * HOUR)
         for step in (self._enable, self._switch_on, self._ask, self._finish):
             step()
             self._go(self.now + HOUR)
+        self.program.until = None
         self.ended = self.now
         self._go(self.now + QUIET)
 

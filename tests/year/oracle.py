@@ -106,7 +106,7 @@ class Oracle:
             yield f"called though it was off: {brief(run)}"
         if run.reason is Reason.EXECUTOR_LOST and not self.life.service.faults.met:
             yield f"lost without a fault: {brief(run)}"
-        waits = course.policies["overlap"] != "allow" or "flowKey" in course.policies
+        waits = course.held or course.policies["overlap"] != "allow" or "flowKey" in course.policies
         if not waits and run.id in self.first_calls and not course.runs_when_enabled:
             yield from self._late(course, run, self.first_calls[run.id].at)
 
@@ -145,7 +145,7 @@ class Oracle:
         if run.reason is Reason.MAX_LATENESS and "maxLatenessSeconds" not in misfire:
             yield f"expired without a limit: {brief(run)}"
         ended = run.finished_at or run.planned_at
-        waited = run.state is State.EXPIRED and "flowKey" in course.policies
+        waited = course.held or (run.state is State.EXPIRED and "flowKey" in course.policies)
         if (
             not waited
             and not course.free

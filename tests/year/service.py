@@ -261,10 +261,8 @@ def service(seed: int) -> Iterator[Service]:
     with _in_turn(), stage(shards=1, seed=seed, backend=backend) as scene:
         dynamo = memories[0].dynamo
         assert dynamo is not None
-        chance = Random(f"service {seed}")
-        made = Service(
-            scene, dynamo, chance, Faults(Random(f"faults {seed}"), scene.clock, dynamo), Watch(dynamo, scene.clock)
-        )
+        chance, watch = Random(f"service {seed}"), Watch(dynamo, scene.clock)
+        made = Service(scene, dynamo, chance, Faults(Random(f"faults {seed}"), scene.clock, dynamo), watch)
         made.ahead_s = {function: chance.uniform(-MOST_AHEAD_S, MOST_AHEAD_S) for function in FUNCTIONS}
         scene.taps.fault = made.faults
         yield made

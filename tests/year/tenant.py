@@ -38,6 +38,7 @@ MISFIRES: tuple[dict[str, Any], ...] = (
 OVERLAPS = ("allow", "allow", "skip", "queue_one", "replace")
 WAITS_S = 900
 FLOW_KEY = "shared"
+CONSUMER = "reader"
 SMALL, QUOTA = "small", rules.MOST_COUNTED
 """A collection whose schedules may run so often in all, which is as often as those with a count of their own."""
 At = Callable[[datetime, Callable[[], None]], None]
@@ -155,7 +156,7 @@ class Tenant:
             self.jobs.append(job)
             for (rule, closed, _), made in zip(drawn, self._schedules_of(job), strict=True):
                 switches = (Switch(), job.switch, job.pause, self.collections[collection], self.tenant)
-                course = Course(made, job.id, switches, body["policies"])
+                course = Course(made, job.id, switches, body["policies"], held="consumer" in body["action"])
                 course.follow(rule, span, closed)
                 job.courses.append(course)
                 if body["policies"]["overlap"] != "allow":
@@ -192,14 +193,16 @@ class Tenant:
         hook = {"type": "http", "url": "https://example.org/hook"}
         hooks = {name: hook for name in ("onSuccess", "onFailure", "onMissed") if self.chance.random() < 0.15}
         outcome = {"on202": "wait", "callbackTimeoutSeconds": WAITS_S} if waits else {}
+        http = {
+            "type": "http",
+            "url": f"https://example.org/{'waits' if waits else 'run'}",
+            "retry": self.chance.choice(RETRIES),
+            **({"outcome": outcome} if outcome else {}),
+        }
+        consumed = self.chance.random() < 0.15
         return {
             "name": f"job {number}",
-            "action": {
-                "type": "http",
-                "url": f"https://example.org/{'waits' if waits else 'run'}",
-                "retry": self.chance.choice(RETRIES),
-                **({"outcome": outcome} if outcome else {}),
-            },
+            "action": {"type": "event", "detailType": "due", "consumer": CONSUMER} if consumed else http,
             **({"errorAction": hook} if self.chance.random() < 0.2 else {}),
             **({"hooks": hooks} if hooks else {}),
             "policies": {
