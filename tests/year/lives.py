@@ -27,7 +27,7 @@ OUTAGES = (
     *({"sweeper", "executor"}, {*FUNCTIONS}),
     *({"dynamodb"}, {"sqs", "executor", "worker"}, {"kms"}, {"dynamodb", "sqs", "kms", "executor", "worker"}),
 )
-"""What fails together: without its queue, no function gets a message."""
+"""Groups that fail together: without its queue, no function gets a message."""
 QUIET = 16 * DAY
 """After the end: longer than a copy of a message can take, and than a row is kept."""
 

@@ -18,7 +18,7 @@ from tests.support.sources import VirtualClock
 
 FINAL = frozenset(state.value for state in TERMINAL)
 APART = timedelta(seconds=4)
-"""As much as two clocks of machines differ."""
+"""The most by which the clocks of two machines differ."""
 ALWAYS = datetime.max.replace(tzinfo=UTC)
 ACTIVE = frozenset({"TRIGGERED", "RETRY_WAIT", "ACK_RECVD", "ACK_NOT_RECVD"})
 
