@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 from collections.abc import Iterator
@@ -61,6 +62,8 @@ FACTS = {
     "Sweephand-Callback-Url": "https://sweephand.example/v1/runs/s_r/result",
     "Sweephand-Hop": "1",
 }
+SPAN = hashlib.sha256(b"s_r 2").hexdigest()[:16]
+ATTRIBUTES = {**FACTS, "traceparent": f"00-r-{SPAN}-01"}
 RUN = {
     "runId": "s_r",
     "jobId": "j",
@@ -116,7 +119,7 @@ def test_a_queue_gets_the_payload_and_the_id_of_its_run() -> None:
     outcome = performed(QUEUE, roles=roles)
 
     (message,) = received(url)
-    assert (message["Body"], told(message)) == ('{"n":1}', FACTS)
+    assert (message["Body"], told(message)) == ('{"n":1}', ATTRIBUTES)
     assert outcome == Outcome(Verdict.SUCCEEDED, http_status=200, answer=message["MessageId"])
     assert roles.asked == [("sqs", REGION, ROLE, "acme", 15)]
 
@@ -178,7 +181,7 @@ def test_a_topic_gets_the_payload_and_the_id_of_its_run() -> None:
 
     envelope = json.loads(received(url)[0]["Body"])
     assert (envelope["Message"], envelope["Subject"]) == ('{"n":1}', "to you")
-    assert {name: each["Value"] for name, each in envelope["MessageAttributes"].items()} == FACTS
+    assert {name: each["Value"] for name, each in envelope["MessageAttributes"].items()} == ATTRIBUTES
     assert outcome.answer == envelope["MessageId"]
 
 
@@ -208,6 +211,7 @@ def test_a_bus_gets_an_event_with_the_payload_as_its_detail() -> None:
             "Detail": '{"n":1}',
             "Time": CALL.planned_at,
             "Resources": ["s_r"],
+            "TraceHeader": f"Root=1-r-;Parent={SPAN};Sampled=1",
         }
     ]
     assert outcome == Outcome(Verdict.SUCCEEDED, http_status=200, answer="e-1")

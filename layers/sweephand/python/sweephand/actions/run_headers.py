@@ -80,8 +80,20 @@ def traceparent(call: Call) -> str:
     Source: https://www.w3.org/TR/trace-context. It is marked as sampled, although the service records no spans: targets
     would not record theirs otherwise, because most follow the mark of their caller.
     """
-    span = hashlib.sha256(f"{call.run_id} {call.attempt}".encode()).hexdigest()[:16]
-    return f"00-{execution_tag(call)}-{span}-01"
+    return f"00-{execution_tag(call)}-{_span(call)}-01"
+
+
+def _span(call: Call) -> str:
+    return hashlib.sha256(f"{call.run_id} {call.attempt}".encode()).hexdigest()[:16]
+
+
+def trace_header(call: Call) -> str:
+    """Returns the same parent in the form of AWS X-Ray, for services that pass only this one on.
+
+    Source: https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html (tracing header).
+    """
+    trace = execution_tag(call)
+    return f"Root=1-{trace[:8]}-{trace[8:]};Parent={_span(call)};Sampled=1"
 
 
 def facts(call: Call) -> dict[str, str]:

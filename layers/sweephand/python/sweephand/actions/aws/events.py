@@ -11,6 +11,7 @@ from typing import Any, final
 from sweephand.actions.aws.service import MAX_MESSAGE, PASSING, JsonAction, Sent, TargetFailedError, json_message
 from sweephand.actions.call import Call
 from sweephand.actions.kind import Reading, member, string
+from sweephand.actions.run_headers import trace_header
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.errors import InvalidRequest
@@ -56,6 +57,7 @@ class Events(JsonAction):
             "Detail": json_message(call),
             "Time": call.planned_at,
             "Resources": [call.run_id],
+            "TraceHeader": trace_header(call),
         }
         answer = client.put_events(Entries=[entry])
         (said,) = answer["Entries"]

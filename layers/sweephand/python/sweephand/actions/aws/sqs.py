@@ -15,7 +15,7 @@ from sweephand.actions.aws.service import AwsAction, Sent, sent_from
 from sweephand.actions.call import Call
 from sweephand.actions.kind import Reading, member
 from sweephand.actions.payloads import STRANGE, message
-from sweephand.actions.run_headers import facts
+from sweephand.actions.run_headers import facts, traceparent
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.errors import InvalidRequest
@@ -50,8 +50,11 @@ class Message(AwsAction):
     attributes: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def facts(self, call: Call) -> dict[str, dict[str, str]]:
-        """Returns the attributes of the message: its own, and those that identify the run."""
-        named = {**self.attributes, **facts(call)}
+        """Returns the attributes of the message: those that identify the run, and its own or else the run's trace.
+
+        A message has ten attributes at most, and its own may need all that the run leaves.
+        """
+        named = {**(self.attributes or {"traceparent": traceparent(call)}), **facts(call)}
         return {name: {"DataType": "String", "StringValue": value} for name, value in named.items()}
 
     @staticmethod

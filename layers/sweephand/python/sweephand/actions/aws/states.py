@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from sweephand.actions.aws.service import JsonAction, Sent, json_message, sent_from
 from sweephand.actions.call import Call
+from sweephand.actions.run_headers import trace_header
 from sweephand.records import dataclass
 from sweephand.security.aws_targets import Arn
 
@@ -27,7 +28,12 @@ class States(JsonAction):
     def send(self, call: Call, client: Any, target: Arn) -> Sent:
         """Starts the execution. An execution that was started before counts as success."""
         try:
-            answer = client.start_execution(stateMachineArn=target.text, name=call.run_id, input=json_message(call))
+            answer = client.start_execution(
+                stateMachineArn=target.text,
+                name=call.run_id,
+                input=json_message(call),
+                traceHeader=trace_header(call),
+            )
         except ClientError as refused:
             if refused.response["Error"]["Code"] == "ExecutionAlreadyExists":
                 return Sent(f"the execution {call.run_id} was started before", None)
