@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -56,6 +57,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (chosen if wanted else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = chosen
+
+
+def pytest_collection_finish() -> None:
+    """Takes thousands of tests out of the sight of the garbage collector: a tenth of all time went into it."""
+    gc.freeze()
 
 
 def _in_sample(item: pytest.Item, cases: Counter[str]) -> bool:
