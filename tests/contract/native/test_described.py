@@ -199,8 +199,8 @@ def test_the_described_headers_of_a_change_are_those_it_uses(shared, route):
     key = _send(shared, route, **{"idempotency-key": "not one word"})
 
     assert (match.status == 412) == ("If-Match" in route.headers), match.text
-    refused = key.status == 400 and "Idempotency-Key" in key.text
-    assert refused == ("Idempotency-Key" in route.headers), key.text
+    read = key.status == 400 and "Idempotency-Key" in key.text and "has no effect" not in key.text
+    assert read == ("Idempotency-Key" in route.headers), key.text
     makes = route.method == "POST" and route.status in {201, 202}
     assert not makes or "Idempotency-Key" in route.headers
 
