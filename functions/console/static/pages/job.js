@@ -120,7 +120,7 @@ function Schedules({ job }) {
       ["Zone", each.timezone],
       ["Last run", each.lastRun && html`<a href=${each.lastRun.id ? at(`/runs/${each.lastRun.id}`) : null}><${State} state=${each.lastRun.state} reason=${each.lastRun.reason} /></a>`],
       ["Next runs", each.nextRuns?.length > 0 && html`<ol class="next">${each.nextRuns.map((next) => html`<li><${When} at=${typeof next === "string" ? next : next.plannedAt} /></li>`)}</ol>`],
-      ["Totals", each.totals && html`${each.totals.succeeded} succeeded, ${each.totals.failed} failed, ${each.totals.skipped} skipped, ${each.totals.missed} missed of ${each.totals.planned} planned`],
+      ["Totals", each.totals && html`${each.totals.exact === false ? "about " : ""}${each.totals.succeeded} succeeded, ${each.totals.failed} failed, ${each.totals.skipped} skipped, ${each.totals.missed} missed of ${each.totals.planned} planned`],
     ]} /></article>`)}</div>`;
 }
 

@@ -330,7 +330,7 @@ class FakeService:
         states = [run["state"] for run in self._runs.values() if run["jobId"] == job.id and run["kind"] == "scheduled"]
         failed = states.count("ERROR")
         totals = {"planned": len(states), "open": 0, "succeeded": len(states) - failed, "failed": failed}
-        return {**job.body(), "totals": {**totals, "failedAttempts": failed, "skipped": 0, "missed": 0}}
+        return {**job.body(), "totals": {**totals, "failedAttempts": failed, "skipped": 0, "missed": 0, "exact": True}}
 
     # Runs
 
