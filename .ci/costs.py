@@ -48,7 +48,7 @@ ASSUMED: Mapping[str, Assumed] = {
     "polls": Assumed(15, "empty receives a minute of an event source with `MaximumConcurrency`", "U5"),
     "tick_s": Assumed(0.10, "seconds of an idle tick (50 ms of CPU, and the table's answers)", "U7"),
     "letters_s": Assumed(0.03, "seconds that an executor looks for dead letters in a minute without any", "U7"),
-    "audit_s": Assumed(0.5, "seconds of an idle audit", "U7"),
+    "audit_s": Assumed(1.0, "seconds of an idle audit", "U7"),
     "target_s": Assumed(0.12, "seconds that the target takes", "-"),
     "table_s": Assumed(0.04, "seconds that a batch waits for table and queue", "U7"),
     "row_kb": Assumed(1.2, "KB that a run and its index entries take", "-"),

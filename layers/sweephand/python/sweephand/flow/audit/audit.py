@@ -141,30 +141,37 @@ def _instant(text: str) -> datetime:
 
 
 def _searched(this: _Audit, rounds: Sequence[Round]) -> list[Round]:
-    """Searches shards for stopped series, the one that was searched longest ago first."""
+    """Searches shards for stopped series, the one that was searched longest ago first. Notes no empty ones."""
     done = {each.shard: each for each in rounds}
     for each in sorted(rounds, key=lambda one: (one.searched_at, one.shard)):
         now = this.world.clock.now()
-        if this.lasted(SEARCHES_S) or not _search(this, each.shard):
+        searched = None if this.lasted(SEARCHES_S) else _search(this, each.shard)
+        if searched is None:
             break
-        done[each.shard] = replace(each, searched_at=now)
-        audits.write_round(this.world.table, done[each.shard])
+        if searched:
+            done[each.shard] = replace(each, searched_at=now)
+            audits.write_round(this.world.table, done[each.shard])
     return list(done.values())
 
 
-def _search(this: _Audit, shard: int) -> bool:
-    """Restarts the shard's series that do not wait in the next-run index. Returns False if time ran out."""
+def _search(this: _Audit, shard: int) -> int | None:
+    """Restarts the shard's series that do not wait in the next-run index.
+
+    Returns the number of its enabled schedules; None if time ran out.
+    """
     table = this.world.table
     waiting = {row.own_id for page in next_run_index.due(table, shard, None, FAR) for row in page}
     after: str | None = ""
+    searched = 0
     while after is not None:
         page, after = next_run_index.catalogue(table, shard, after, PAGE)
+        searched += len(page)
         stopped = [key for key in page if keys.parts(key[1])[1] not in waiting]
         for begin in range(0, len(stopped), BATCH):
             this.findings.add(_audit_batch(this, stopped[begin : begin + BATCH], in_depth=False)[1])
         if this.lasted(DEADLINE_S):
-            return False
-    return True
+            return None
+    return searched
 
 
 # Comparing with the ledger
