@@ -173,7 +173,8 @@ class Oracle:
             return
         if stored.state not in {ScheduleState.COMPLETED, ScheduleState.FAULTED}:
             yield f"not over, but {stored.state}"
-        shown = totals.totals_of(table, stored, totals.stats_of(table, [stored]).get(stored.id))
+        stats = totals.stats_of(table, [stored]).get(stored.id)
+        shown = totals.totals_of(table, stored, stats, self.life.now)
         ended = [run for run in rows if run.finished]
         counted = (
             len(rows),
