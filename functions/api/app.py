@@ -16,7 +16,8 @@ elif world.settings.facade == "azure":
 else:
     from sweephand.facades.native.api import NativeApi as Facade  # type: ignore[assignment]
 
-facade = Facade(world, guard_settings(world.settings), Doorkeeper(world).door)
+keeper = Doorkeeper(world)
+facade = Facade(world, guard_settings(world.settings, keeper.settings), keeper.door)
 cold_start.over()
 
 

@@ -28,6 +28,8 @@ ON_OBJECTS = {
     "CompleteMultipartUpload": ("PutObject",),
     "AbortMultipartUpload": ("AbortMultipartUpload",),
 }
+ON_ONE = {"kms": "KeyId", "secretsmanager": "SecretId", "ssm": "Name"}
+"""Services whose calls name one resource, with the member that does."""
 ONE_BY_ONE = {
     "SendMessageBatch": "SendMessage",
     "DeleteMessageBatch": "DeleteMessage",
@@ -41,10 +43,8 @@ def rights(service, operation, request, names):
         yield from _rights_on_items(operation, request, names)
     elif service == "sqs":
         yield from _rights_on_queues(operation, request, names)
-    elif service == "kms":
-        yield f"kms:{operation}", names[request["KeyId"]]
-    elif service == "secretsmanager":
-        yield f"secretsmanager:{operation}", names[request["SecretId"]]
+    elif service in ON_ONE:
+        yield f"{service}:{operation}", names[request[ON_ONE[service]]]
     elif service == "events":
         yield from ((f"events:{operation}", names[entry["EventBusName"]]) for entry in request["Entries"])
     elif service == "s3" and operation == "ListObjectsV2":

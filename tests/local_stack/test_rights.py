@@ -31,7 +31,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.operations.files import Files
 from tests.local_stack import aws_calls, quiet
 from tests.local_stack.runtime_emulator import ROOT
-from tests.template.test_permissions import APPLICATIONS, GRANTED, ROLE_OF
+from tests.template.test_permissions import APPLICATIONS, GRANTED, LISTS, ROLE_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +114,7 @@ def used(tmp_path_factory):
     with quiet.stack(tmp_path_factory.mktemp("emulator")) as (aws, stack), _endpoint() as endpoint:
         put_secret(aws, stack.outputs["StackSecretArn"], "provider.admin", "first-secret")
         names = {stack.physical[name].rpartition("/")[2]: name for name in NAMED}
+        names[stack.physical["Lists"]] = LISTS
         with aws_calls.recorded(_Names(names, aws)) as recorder, _functions(aws, stack) as handlers:
             day = _Day(aws, stack, endpoint, handlers, recorder)
             with day.time():

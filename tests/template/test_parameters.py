@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import fields
+from types import SimpleNamespace
 
 import pytest
 
 from sweephand.security import oidc
+from sweephand.security.lists import Lists
+from sweephand.settings import Settings
+from tests.support.sources import VirtualClock
 from tests.template.cloudformation import ROOT, raw_template
 
 PARAMETERS = raw_template()["Parameters"]
@@ -224,22 +229,59 @@ def test_rules_use_only_functions_that_cloudformation_evaluates_there(raw):
 
 
 LAMBDA_S_ENVIRONMENT = 4_096
+LARGEST_LISTS = 8_192
+"""The largest value of a parameter of Systems Manager."""
 PHYSICAL_NAME = "x" * 110
 """A name as long as the URL of a queue may get."""
 
 
-@pytest.mark.parametrize("name", [name for name, facts in PARAMETERS.items() if facts.get("MaxLength", 0) > 500])
-@pytest.mark.parametrize(
-    "function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "ExecutorFunction", "ExecutorSlowFunction"]
-)
-def test_a_list_of_maximum_length_fits_into_a_functions_environment(deployed, function, name):
-    """Together with others it may not: docs/reference/parameters.md says so."""
-    stack = deployed(**{name: "y" * PARAMETERS[name]["MaxLength"]})
+def _longest(name):
+    """Returns the longest value of a parameter, or the longest that anybody is likely to give it."""
+    facts = PARAMETERS[name]
+    likely = {
+        "AllowedPrivateTargets": ",".join(["2001:db8:1234:5678::/64"] * 20),
+        "OidcProviderClaim": "y" * 401,
+        "OidcTenantClaim": "y" * 200,
+        "OidcScopeClaims": "y" * 300,
+        "PublicBaseUrl": "y" * 100,
+        "AzureSuffixes": "y" * 120,
+        "TaskCluster": "y" * 100,
+        "TaskNetwork": ",".join(["subnet-0123456789abcdef0"] * 16),
+        "KmsKeyId": "y" * 36,
+        "VpcSubnets": ",".join(["subnet-0123456789abcdef0"] * 16),
+    }
+    return likely.get(name) or ("y" * facts["MaxLength"] if "MaxLength" in facts else facts["Default"])
+
+
+@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction"])
+def test_all_parameters_at_their_longest_fit_into_a_functions_environment_together(deployed, function):
+    stack = deployed(**{name: _longest(name) for name in PARAMETERS if PARAMETERS[name]["Type"] == "String"})
     variables = stack["Resources"][function]["Properties"]["Environment"]["Variables"]
 
     size = sum(len(key) + len(value if isinstance(value, str) else PHYSICAL_NAME) for key, value in variables.items())
 
     assert size <= LAMBDA_S_ENVIRONMENT
+
+
+def test_all_lists_at_their_longest_fit_into_one_parameter_of_systems_manager(deployed):
+    lists = deployed(**{name: _longest(name) for name in PARAMETERS if PARAMETERS[name]["Type"] == "String"})
+    value = lists["Resources"]["Lists"]["Properties"]["Value"]
+
+    assert lists["Resources"]["Lists"]["Properties"]["Tier"] == "Intelligent-Tiering"
+    assert 4 * 1_200 + 2 * 900 < len(value.encode()) <= LARGEST_LISTS
+
+
+def test_the_functions_read_the_lists_as_the_template_writes_them(deployed):
+    value = deployed(TargetRoleArns="arn:aws:iam::*:role/x*", OidcScopes="a=jobs:read,b=*")["Resources"]["Lists"][
+        "Properties"
+    ]["Value"]
+    ssm = SimpleNamespace(get_parameter=lambda **_: {"Parameter": {"Value": value}})
+
+    read = Lists(lambda: ssm, "Lists", VirtualClock()).read()
+
+    assert read.keys() <= {each.name for each in fields(Settings)}
+    assert (read["target_role_arns"], read["oidc_scopes"]) == ("arn:aws:iam::*:role/x*", "a=jobs:read,b=*")
+    assert (read["oidc_tenant_claim"], read["oidc_issuers"]) == ("tenant", "")
 
 
 def test_the_stack_outputs_the_addresses_of_its_parts(stack):

@@ -14,6 +14,7 @@ WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 READS_POINTERS = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"}
 WRITES_LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
+LISTS = "arn:aws:ssm:eu-central-1:123456789012:parameter/${Lists}"
 APPLICATIONS = "arn:aws:sqs:eu-central-1:123456789012:sweephand-51af3dc0-da77-11e4-872e-1234567d-app-*"
 SENDS = {"sqs:SendMessage"}
 
@@ -21,6 +22,7 @@ SENDS = {"sqs:SendMessage"}
 GRANTED = {
     "ApiRole": {
         "ApiLogs": WRITES_LOG,
+        LISTS: {"ssm:GetParameter"},
         "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "${Table.Arn}/index/attention": {"dynamodb:Query"},
         "${Table.Arn}/index/next-run": {"dynamodb:Query"},
@@ -38,6 +40,7 @@ GRANTED = {
     "ConsoleRole": {"ConsoleLogs": WRITES_LOG},
     "SapApiRole": {
         "SapApiLogs": WRITES_LOG,
+        LISTS: {"ssm:GetParameter"},
         "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
@@ -47,6 +50,7 @@ GRANTED = {
     },
     "AzureApiRole": {
         "AzureApiLogs": WRITES_LOG,
+        LISTS: {"ssm:GetParameter"},
         "Table": READS | WRITES | {"dynamodb:DeleteItem"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
@@ -74,6 +78,7 @@ GRANTED = {
     },
     "ExecutorRole": {
         "ExecutorLogs": WRITES_LOG,
+        LISTS: {"ssm:GetParameter"},
         "Table": READS | WRITES | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate"},
         "RunQueue": READS_POINTERS | {"sqs:SendMessage"},
         "SlowQueue": {"sqs:SendMessage"},
@@ -87,6 +92,7 @@ GRANTED = {
     },
     "ExecutorSlowRole": {
         "ExecutorSlowLogs": WRITES_LOG,
+        LISTS: {"ssm:GetParameter"},
         "Table": READS | WRITES | {"dynamodb:DeleteItem", "dynamodb:PartiQLUpdate"},
         "RunQueue": {"sqs:SendMessage"},
         "SlowQueue": READS_POINTERS | {"sqs:SendMessage"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from botocore.exceptions import ClientError
 from sweephand.errors import Unauthenticated, Unavailable
 from sweephand.security.tokens import AccessClaims, issue, verify
 from sweephand.settings import Settings
-from sweephand.wiring import StackSecret
+from sweephand.wiring import StackSecret, guard_settings, with_lists
 from tests.support.sources import VirtualClock
 
 
@@ -132,3 +133,58 @@ def test_a_secret_that_was_never_read_is_unavailable(secret: StackSecret, manage
 
     with pytest.raises(Unavailable):
         secret.keys()
+
+
+class Ssm:
+    """A parameter of Systems Manager. value: None while it cannot be read."""
+
+    def __init__(self, value: str | None) -> None:
+        self.value = value
+        self.asked = 0
+
+    def get_parameter(self, *, Name: str) -> dict[str, Any]:  # noqa: N803 - AWS's name
+        assert Name == "lists"
+        self.asked += 1
+        if self.value is None:
+            raise ClientError({"Error": {"Code": "ThrottlingException"}}, "GetParameter")
+        return {"Parameter": {"Value": self.value}}
+
+
+ROLE = "arn:aws:iam::111122223333:role/jobs"
+
+
+def settings_with(ssm: Ssm, clock: VirtualClock) -> Callable[[], Settings]:
+    clients = cast("Any", SimpleNamespace(ssm=ssm))
+    return with_lists(clients, Settings("test", "table", lists_parameter="lists", task_cluster="jobs"), clock)
+
+
+def test_lists_are_read_when_a_job_first_needs_one_and_every_five_minutes_after_that(clock: VirtualClock) -> None:
+    ssm = Ssm(f"target_role_arns {ROLE}\ntask_role_arns \nof_a_later_version x\n")
+    current = settings_with(ssm, clock)
+    guarded = guard_settings(Settings("test", "table", task_cluster="jobs"), current)
+    assert ssm.asked == 0
+
+    found = [guarded.aws.roles for _ in range(3)]
+    ssm.value = ""
+    clock.advance(301)
+
+    assert found == [frozenset({ROLE})] * 3
+    assert (ssm.asked, guarded.tasks.roles) == (1, frozenset())
+
+
+def test_lists_that_cannot_be_read_again_stay_in_force(clock: VirtualClock) -> None:
+    ssm = Ssm(f"target_role_arns {ROLE}")
+    current = settings_with(ssm, clock)
+    current()
+
+    ssm.value = None
+    clock.advance(3_600)
+
+    assert (current().target_role_arns, ssm.asked) == (ROLE, 2)
+
+
+def test_lists_that_were_never_read_make_a_job_wait_instead_of_refusing_it(clock: VirtualClock) -> None:
+    current = settings_with(Ssm(None), clock)
+
+    with pytest.raises(Unavailable, match="lists"):
+        current()

@@ -48,6 +48,8 @@ class Settings:
     task_role_arns: str = ""
     account: str = ""
     azure_suffixes: str = "core.windows.net,servicebus.windows.net"
+    lists_parameter: str = ""
+    foreign_issuers: bool = False
     oidc_issuers: str = ""
     oidc_audiences: str = ""
     oidc_tenant_claim: str = ""
@@ -96,6 +98,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         "public_base_url": env.get("PUBLIC_BASE_URL", "").rstrip("/"),
         "runtime_api_url": f"http://{runtime_api}" if runtime_api else "",
         "plain_http_targets": env.get("PLAIN_HTTP_TARGETS", "refuse") == "allow",
+        "foreign_issuers": env.get("FOREIGN_ISSUERS", "off") == "on",
         "lane": Lane(env.get("LANE", Lane.FAST)),
         "rate_slow_from": rate_most // 2,
         "rate_most": rate_most,

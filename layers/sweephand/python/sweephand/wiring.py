@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ with lazy():
         identity,
         jwks,
         key_service,
+        lists,
         oidc,
         subnets,
         target_roles,
@@ -142,6 +144,30 @@ def later(make: Callable[[], T]) -> T:
     return proxy  # type: ignore[no-any-return]
 
 
+class Current:
+    """A proxy for an object that is made again for each use, from values that may have changed."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._make(), name)
+
+
+def with_lists(clients: Clients, settings: Settings, clock: Clock) -> Callable[[], Settings]:
+    """Returns a function that returns the settings with the current lists, and raises Unavailable without them."""
+    if not settings.lists_parameter:
+        return lambda: settings
+    kept = lists.Lists(lambda: clients.ssm, settings.lists_parameter, clock)
+    known = {each.name for each in fields(Settings)}
+
+    def current() -> Settings:
+        read: dict[str, Any] = {name: value for name, value in kept.read().items() if name in known}
+        return replace(settings, **read)
+
+    return current
+
+
 def _perform(kind: str, params: Mapping[str, Any], call: Call, outbound: guard.Outbound) -> Outcome:
     return actions.perform(kind, params, call, outbound)
 
@@ -151,39 +177,50 @@ def _outbound(clients: Clients, settings: Settings, clock: Clock) -> guard.Outbo
         return identity.Identity(lambda: clients.kms, settings.identity_key_id, settings.public_base_url)
 
     return guard.Outbound(
-        guard_settings(settings),
+        guard_settings(settings, with_lists(clients, settings, clock)),
         roles=later(lambda: target_roles.TargetRoles(lambda: clients.sts, clients.acting_by, clock)),
         identity=later(own) if settings.identity_key_id else None,
         ecs=clients.ecs if settings.task_cluster else None,
     )
 
 
-def guard_settings(settings: Settings) -> guard.GuardSettings:
-    """Returns what jobs may call, by the parameters. Excludes Lambda's own runtime and an emulator's endpoint."""
+def guard_settings(settings: Settings, current: Callable[[], Settings] | None = None) -> guard.GuardSettings:
+    """Returns what jobs may call, by the parameters. Excludes Lambda's own runtime and an emulator's endpoint.
+
+    current: returns the settings with their lists, which are read only for jobs with roles and tasks.
+    """
     closed = [url for url in (settings.aws_endpoint_url, settings.runtime_api_url) if url]
+    of_aws: Any = Current(lambda: _aws_settings(current())) if current else _aws_settings(settings)
+    of_tasks: Any = Current(lambda: _task_settings(current())) if current else _task_settings(settings)
     return guard.GuardSettings(
         private=guard.networks(settings.allowed_private_targets),
         plain_http=settings.plain_http_targets,
         closed_loopback_ports=guard.loopback_ports(closed),
-        aws=guard.AwsSettings(
-            roles=guard.role_arns(settings.target_role_arns),
-            account=settings.account,
-            region=settings.region or "",
-            stack_name=settings.stack_name,
-            bus_name=settings.event_bus_name,
-            application_queues=f"{settings.application_queues}-{APPLICATION}",
-        ),
-        tasks=tasks.settings(
-            cluster=settings.task_cluster,
-            definition_arns=settings.task_definition_arns,
-            network=settings.task_network,
-            role_arns=settings.task_role_arns,
-        )
-        if settings.task_cluster
-        else guard.TaskSettings(),
+        aws=of_aws,
+        tasks=of_tasks if settings.task_cluster else guard.TaskSettings(),
         azure_storage_suffix=settings.azure_suffixes.partition(",")[0],
         azure_service_bus_suffix=settings.azure_suffixes.partition(",")[2],
         identity=bool(settings.identity_key_id),
+    )
+
+
+def _aws_settings(settings: Settings) -> guard.AwsSettings:
+    return guard.AwsSettings(
+        roles=guard.role_arns(settings.target_role_arns),
+        account=settings.account,
+        region=settings.region or "",
+        stack_name=settings.stack_name,
+        bus_name=settings.event_bus_name,
+        application_queues=f"{settings.application_queues}-{APPLICATION}",
+    )
+
+
+def _task_settings(settings: Settings) -> guard.TaskSettings:
+    return tasks.settings(
+        cluster=settings.task_cluster,
+        definition_arns=settings.task_definition_arns,
+        network=settings.task_network,
+        role_arns=settings.task_role_arns,
     )
 
 
@@ -219,6 +256,10 @@ class Clients:
     @property
     def sqs(self) -> Any:
         return self._client("sqs")
+
+    @property
+    def ssm(self) -> Any:
+        return self._client("ssm")
 
     @property
     def kms(self) -> Any:
@@ -377,14 +418,19 @@ UNREADABLE = "the stack's secret cannot be read"
 
 
 class Doorkeeper:
-    """A factory of doors from the stack's secret. It makes a new door when the secret has changed."""
+    """A factory of doors from the stack's secret. It makes a new door when the secret has changed.
+
+    settings: returns the settings with the current lists.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._secret = StackSecret(Clients(world.table, world.settings), world.settings, world.clock)
+        clients = Clients(world.table, world.settings)
+        self._secret = StackSecret(clients, world.settings, world.clock)
+        self.settings = with_lists(clients, world.settings, world.clock)
         self._made: tuple[tuple[str, tokens.StackKeys], caller.Door] | None = None
         # Outlives the doors, because it caches issuers' keys and the times of fetching them.
-        self._foreign: oidc.ForeignTokens | None = None
+        self._foreign: tuple[Settings, oidc.ForeignTokens] | None = None
 
     def door(self) -> caller.Door:
         """Returns the door. Raises Unavailable if the secret cannot be read and none is cached."""
@@ -400,16 +446,18 @@ class Doorkeeper:
         return self._made[1]
 
     def _door(self, secret: str, keys: tokens.StackKeys) -> caller.Door:
-        foreign = self._by_foreign_token if self._world.settings.oidc_issuers else None
+        settings = self._world.settings
+        foreign = self._by_foreign_token if settings.foreign_issuers or settings.oidc_issuers else None
         find = partial(credentials.find_credential, self._world.table)
         return caller.Door(keys, secret, find, foreign, self._world.callback_keys.current, self.fresh_door)
 
     def _by_foreign_token(self, token: str, now: datetime) -> caller.Caller:
-        if self._foreign is None:
+        settings = self.settings()
+        if self._foreign is None or self._foreign[0] != settings:
             try:
-                self._foreign = foreign_tokens(self._world)
+                self._foreign = settings, foreign_tokens(replace(self._world, settings=settings))
             except ValueError as wrong:
                 # The template refuses such parameters. If they occur anyway, the stack's own credentials still work.
                 self._world.journal.error("the parameters Oidc* cannot be read", reason=str(wrong))
                 raise Unauthenticated from wrong
-        return self._foreign.identify(token, now)
+        return self._foreign[1].identify(token, now)
