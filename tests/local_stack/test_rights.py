@@ -81,10 +81,10 @@ ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 # Used by whoever follows a link that the function has signed.
 BY_LINK = {"ApiFunction": {("${FilesBucket.Arn}/*", "s3:GetObject")}}
-# Rights that this day does not need. No token of another issuer needs the lists. The own key signs calls over https alone (tests/local_stack/test_who_calls.py);
+# Rights that this day does not need. The own key signs calls over https alone (tests/local_stack/test_who_calls.py);
 # the last run of a series writes its end by PartiQL, here in the fast lane only
 # (tests/unit/flow/lifecycle/test_endings_soon.py). The native API makes the tenant's key for
-# secrets, to which the other APIs then seal.
+# secrets, to which the other APIs then seal. They read the lists for tokens of other issuers only.
 NOT_CALLED_HERE = {
     "ApiFunction": {("IdentityKey", "kms:GetPublicKey")},
     "SapApiFunction": {("Key", "kms:Encrypt"), (LISTS, "ssm:GetParameter")},
