@@ -28,6 +28,8 @@ from tests.support.stage import TICK_S, Stage
 
 BATCH_S, RUN_S, POLL_S = 0.05, 0.008, 0.02
 """The time that a batch and each run of it take in addition to the call, and how soon a poller asks again."""
+LEAST_S = 0.001
+"""The least that a reader waits: less than the clock's microseconds would never pass."""
 
 
 @dataclass
@@ -108,7 +110,7 @@ class Queue:
     def get(self, timeout: float = 3_600.0) -> Any:
         if not self._items:
             self._reader = self._time.mine
-            self._time.sleep(timeout)
+            self._time.sleep(max(timeout, LEAST_S))
             self._reader = None
         if not self._items:
             raise Empty
