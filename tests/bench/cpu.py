@@ -14,10 +14,11 @@ from unittest import mock
 from sweephand.flow.sweep import sweep
 from sweephand.flow.world import World
 from sweephand.ids import shard_of
+from sweephand.schedules.zones import localtime
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance
 from sweephand.store.dynamo import keys
-from sweephand.store.index import next_run_index
+from sweephand.store.index import newer_zones, next_run_index
 from sweephand.store.jobs import jobs
 from sweephand.wiring import build
 from tests.bench import runs
@@ -69,7 +70,10 @@ def _sweep(world: World, name: str, timing: dict[str, Any], due_in_s: int, count
         rows[shard_of(schedule.id, len(rows))].append({key: item[key] for key in OF_THE_INDEX})
     answers = [pages(some, next_run_index.PAGE) for some in rows]
     kept = {"pk": {"S": keys.STACK_SWEEP}, "sk": {"S": keys.SHARDS}, "shards": {"N": str(len(rows))}}
-    stack = pages([kept], 1)[0]
+    looked = newer_zones.LookItem(
+        pk=keys.STACK_SWEEP, sk=keys.look(0), data=localtime.IANA_VERSION, workers=1, began_at=int(MINUTE.timestamp())
+    )
+    stack = pages([kept, looked.serialize()], 2)[0]
 
     def query(body: bytes) -> str:
         asked = json.loads(body)

@@ -54,8 +54,8 @@ CHANGES = {
     "one-failure-fails-all": Change(
         "flow/delivery/dispatch.py",
         "batch",
-        "if not verdicts[message.receipt].acknowledged]",
-        "if not all(verdict.acknowledged for verdict in verdicts.values())]",
+        "if not hand.verdicts[message.receipt].acknowledged]",
+        "if not all(verdict.acknowledged for verdict in hand.verdicts.values())]",
     ),
     "what-waits-for-the-table-is-acknowledged": Change(
         "flow/delivery/dispatch.py",
@@ -64,11 +64,17 @@ CHANGES = {
         "reason=unavailable.reason)\n        return DONE",
     ),
     "what-comes-again-runs-beside-the-others": Change(
-        "flow/delivery/dispatch.py", "batch", "if (message.receive_count > 1) is again]", "if not again]"
+        "flow/delivery/dispatch.py",
+        "Hand.pieces",
+        "return self.with_rows([message for message in messages if message.receive_count == 1])",
+        "return self.with_rows(messages)",
     ),
     "one-call-after-the-other": Change("threads.py", "Threads.map", "self.begin(partial(one, n))", "one(n)"),
     "a-batch-keeps-its-visibility": Change(
-        "flow/delivery/dispatch.py", "batch", "lease_s + LEASE_MARGIN_S", "world.settings.visibility_s"
+        "flow/delivery/dispatch.py",
+        "Hand.pieces",
+        "self.world.settings.lease_s + LEASE_MARGIN_S",
+        "self.world.settings.visibility_s",
     ),
     "messages-come-back-after-one-lease": Change("flow/verdict.py", "back_in_s", "* 2.0 **", "* 1.0 **"),
     "dead-letters-come-back-for-ever": Change(

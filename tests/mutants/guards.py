@@ -37,7 +37,7 @@ MISSED_BY = {
         "RedrivePolicy": "test_a_message_received_ten_times_without_success_goes_to_the_dead_letters",
         "SqsManagedSseEnabled": "test_every_queue_is_encrypted",
         "KmsMasterKeyId": "test_every_queue_is_encrypted_with_the_key_of_the_organisation_if_it_names_one",
-        "VisibilityTimeout": "test_a_message_stays_hidden_six_times_as_long_as_its_reader_may_run",
+        "VisibilityTimeout": "test_call_lease_function_and_hidden_time_of_a_message_end_in_this_order",
         "FunctionResponseTypes": "test_one_failed_message_does_not_return_the_nine_others",
         "BatchSize": "test_a_batch_has_up_to_ten_messages_and_does_not_wait_to_fill",
         "MaximumBatchingWindowInSeconds": "test_a_batch_has_up_to_ten_messages_and_does_not_wait_to_fill",
@@ -58,6 +58,9 @@ MISSED_BY = {
         "Path": "test_every_role_has_the_path_and_the_boundary_of_the_organisation",
         "PermissionsBoundary": "test_every_role_has_the_path_and_the_boundary_of_the_organisation",
         "ManagedPolicyArns": ("test_no_role_includes_rights_defined_elsewhere_except_lambdas_own_to_join_subnets"),
+    },
+    "test_parameters.py": {
+        "Tier": "test_all_lists_at_their_longest_fit_into_one_parameter_of_systems_manager",
     },
     "test_tasks.py": {
         "EventPattern": "test_only_events_of_our_tasks_in_our_cluster_enter_the_run_queue",
@@ -85,8 +88,8 @@ NO_GUARDS = frozenset(
     Action ApiId AssumeRolePolicyDocument AttributeDefinitions Bucket CodeUri CompatibleArchitectures CompatibleRuntimes
     ContentUri Description Environment Events FunctionName GenerateSecretString GlobalSecondaryIndexes
     KeySchema KeySpec KeyUsage Layers LogGroupName MemorySize Method Name Path PayloadFormatVersion Policies
-    PolicyDocument Principal Queue Queues RetentionPolicy Role ScheduleExpression SourceArn State Targets Timeout
-    WarmThroughput
+    PolicyDocument Principal Queue Queues RetentionPolicy Role ScheduleExpression SourceArn State Targets Timeout Type
+    Value WarmThroughput
     """.split()  # noqa: SIM905 - a text is easier to read and to keep in order
 )
 """Without these nothing would work, or nothing would be lost."""

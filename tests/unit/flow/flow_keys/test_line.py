@@ -85,6 +85,7 @@ def test_a_successful_run_costs_one_claim_and_one_end_write(stage: Stage) -> Non
 
 def test_an_idle_tick_reads_the_disabled_list_and_each_shard_once_and_writes_nothing(stage: Stage) -> None:
     stage.create({"cron": "0 0 1 1 *"})
+    stage.tick()  # the first one notes the version of its zone data
     stage.taps.passed.clear()
 
     stage.tick()

@@ -14,18 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.application import Application
 from sweephand.domain.collection import Collection, CollectionState, Events, Tenant
-from sweephand.domain.consumer import Consumer
 from sweephand.domain.failure import Group, Signature, signature_of
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import APART, FAILED, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
-from sweephand.domain.silence import SilentTarget
+from sweephand.lazy import lazy
 from sweephand.records import dataclass
+
+with lazy():
+    from sweephand.domain import consumer, silence
 
 if TYPE_CHECKING:
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
+
+    Watched = Application | consumer.Consumer | silence.SilentTarget
 
 SOURCE = "sweephand"
 VERSION = 1
@@ -305,28 +309,26 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
     return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
 
 
-def of_away(watched: Application | Consumer | SilentTarget, members: Mapping[str, Any], at: datetime) -> Event:
+def of_away(watched: Watched, members: Mapping[str, Any], at: datetime) -> Event:
     """Returns the event for something that is away. members: how much waits, or why a target does not answer."""
     return _of_watch("away", watched, at, members)
 
 
-def of_back(watched: Application | Consumer | SilentTarget, reason: str, at: datetime) -> Event:
+def of_back(watched: Watched, reason: str, at: datetime) -> Event:
     """Returns the event for something that is no longer away."""
     assert watched.away_at is not None
     return _of_watch("back", watched, at, {"awayAt": text_ms(watched.away_at), "reason": reason})
 
 
-def _of_watch(
-    what: str, watched: Application | Consumer | SilentTarget, at: datetime, members: Mapping[str, Any]
-) -> Event:
+def _of_watch(what: str, watched: Watched, at: datetime, members: Mapping[str, Any]) -> Event:
     assert watched.watched_since is not None
     match watched:
         case Application():
             noun, key = "application", str(watched.lane)
             who: dict[str, Any] = {"application": watched.name, "applicationVersion": watched.version}
-        case Consumer():
+        case consumer.Consumer():
             noun, key, who = "consumer", f"{watched.tenant}:{watched.name}", {"consumer": watched.name}
-        case SilentTarget():
+        case silence.SilentTarget():
             noun, key = "target", f"{watched.tenant}:{watched.digest}"
             who = {"host": watched.host, "wholeHost": watched.name == watched.host}
     key += f":{epoch_ms(watched.watched_since)}"

@@ -69,14 +69,15 @@ def _instant(text: str) -> datetime:
 def repeat(world: World, members: Mapping[str, str]) -> Repeated:
     """Sends the pointer of every finished run of the range, which repeats its effects. May be called again.
 
-    members: the input of Range.read. Raises ValueError as it does, Unavailable if a message was not sent.
+    It reads at least one job, so that calls that continue come to an end. members: the input of Range.read. Raises
+    ValueError as it does, Unavailable if a message was not sent.
     """
     wanted = Range.read(members)
     deadline = world.clock.monotonic() + DEADLINE_S
     done = Repeated()
     after = wanted.after
     for place, job in _jobs(world, wanted):
-        if world.clock.monotonic() > deadline:
+        if done.jobs and world.clock.monotonic() > deadline:
             done.rest = after
             break
         pointers = (_pointer(world, job, run) for run in _finished(world, wanted, job))

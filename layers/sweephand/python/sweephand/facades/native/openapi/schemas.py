@@ -477,7 +477,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Away": answer(
         {
-            "kind": one_of(tuple(admin.KIND_OF.values())),
+            "kind": one_of(admin.KINDS_AWAY),
             "tenant": TEXT,
             "name": text(description="Its name; of a target, the scheme and the host."),
             "version": or_null(text(description="Set if only workers of this version of the application are missing.")),

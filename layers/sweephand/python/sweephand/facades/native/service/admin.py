@@ -11,9 +11,7 @@ from typing import Any
 from sweephand import __version__
 from sweephand.domain.application import Application
 from sweephand.domain.collection import Collection
-from sweephand.domain.consumer import Consumer
 from sweephand.domain.instants import stamp, text
-from sweephand.domain.silence import SilentTarget
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import Context
@@ -25,13 +23,14 @@ from sweephand.lazy import lazy
 from sweephand.store.views import tenants as views
 
 with lazy():
+    from sweephand.domain import consumer, silence
     from sweephand.facades.native.members import idle
     from sweephand.facades.native.shared import facade_limits
 
 
 MOST_AWAY = 20
 """How many of those that are away are shown."""
-KIND_OF = {Application: "application", Consumer: "consumer", SilentTarget: "target"}
+KINDS_AWAY = ("application", "consumer", "target")
 COUNTS = ("schedules", "stopped", "lost", "expired", "corrected", "unreadable", "waiting")
 
 
@@ -63,16 +62,15 @@ def _backlog(held: Any) -> dict[str, int]:
     return {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
 
 
-def _away(away: Application | Consumer | SilentTarget) -> dict[str, Any]:
-    return {
-        "kind": KIND_OF[type(away)],
-        "tenant": away.tenant,
-        "name": away.host if isinstance(away, SilentTarget) else away.name,
-        "version": away.version if isinstance(away, Application) else None,
-        "since": stamp(away.watched_since),
-        "awayAt": stamp(away.away_at),
-        "waiting": None if isinstance(away, SilentTarget) else away.waiting,
-    }
+def _away(away: Application | consumer.Consumer | silence.SilentTarget) -> dict[str, Any]:
+    match away:
+        case Application():
+            members = {"kind": "application", "name": away.name, "version": away.version, "waiting": away.waiting}
+        case consumer.Consumer():
+            members = {"kind": "consumer", "name": away.name, "version": None, "waiting": away.waiting}
+        case _:
+            members = {"kind": "target", "name": away.host, "version": None, "waiting": None}
+    return {"tenant": away.tenant, "since": stamp(away.watched_since), "awayAt": stamp(away.away_at), **members}
 
 
 def _last_audit(last: views.LastAudit | None) -> dict[str, Any] | None:
