@@ -39,7 +39,7 @@ NOTED = (
     "store/errors/failures.seen_again update",
 )
 """Effects of a failed end."""
-CHANGES = ("flow/jobs/creation._create_job transact", "flow/jobs/change._commit transact")
+CHANGES = ("flow/jobs/creation._written transact", "flow/jobs/change._commit transact")
 
 ORDERINGS = {
     "create-before-pointers": _ordering("edit", *CHANGES, then="flow/series/replan.send_ahead send"),
@@ -55,6 +55,7 @@ ORDERINGS = {
         "error-action",
         *ENDS,
         "store/index/next_run_index.advance statements",  # the failing run's own claim
+        "store/index/newer_zones.write put",  # likewise: the end of the first tick
         "flow/jobs/completion.complete_if_over update",  # a copy of its message, after the end: the effects once more
         then="store/runs/ledger.claim_first put",
     ),

@@ -112,7 +112,8 @@ def entries(
         for each in places
     ]
     if len(lists) == 1:
-        return lists[0]
+        yield from lists[0]
+        return
     firsts = threads.at_once(lambda rows: list(islice(rows, 1)), lists, AT_ONCE)
     begun = [chain(first, rest) for first, rest in zip(firsts, lists, strict=True)]
-    return heapq.merge(*begun, key=lambda entry: int(entry["attention_at"]["N"]), reverse=not forward)
+    yield from heapq.merge(*begun, key=lambda entry: int(entry["attention_at"]["N"]), reverse=not forward)
