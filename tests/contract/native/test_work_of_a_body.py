@@ -184,3 +184,35 @@ def test_a_path_is_bounded(shared):
         reply = shared("GET", "/v1/" + "a/" * 100_000)
 
     assert (reply.status, reply.code) == (400, "INVALID_QUERY")
+
+
+NIGHT = {
+    "name": "night",
+    "weekly": [{"days": ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"], "from": "18:00", "to": "08:00"}],
+}
+SHOP = {"name": "shop", "weekly": [{"days": ["SAT", "SUN", "TUE"], "from": "09:00", "to": "17:30"}]}
+HARD = {
+    "cron": "0 * * * *",
+    "calendars": [{"name": "night", "mode": "exclude", "roll": "next"}, {"name": "shop", "mode": "include"}],
+}
+
+
+@pytest.mark.parametrize("count", [10, 1_000, 100_000, None])
+def test_no_list_of_occurrences_counts_for_long(api, count):
+    """A count is used up by all occurrences before the list begins, here those of 170 years."""
+    for calendar in (NIGHT, SHOP):
+        assert api("POST", "/v1/calendars", calendar).status == 201
+    counted = {} if count is None else {"count": count}
+    body = {"action": HTTP, "schedules": [{**HARD, **counted, "name": f"hard {n}"} for n in range(40)]}
+    job = api("POST", "/v1/jobs", body).json
+    far = {"from": "2199-01-01T00:00:00Z", "limit": "100"}
+    api.get(f"/v1/jobs/{job['id']}/occurrences", query={"limit": "1"})
+
+    with few_calls(20 * MOST, OURS):
+        reply = api("GET", f"/v1/jobs/{job['id']}/occurrences", query=far)
+    with few_calls(5 * MOST, OURS):
+        one = api("GET", f"/v1/jobs/{job['id']}/occurrences", query={**far, "scheduleId": job["schedules"][0]["id"]})
+
+    assert reply.status in {200, 400}, reply.text
+    assert one.status == 200
+    assert bool(one.json["items"]) == (count is None), "occurrences after the last are not announced"

@@ -64,19 +64,19 @@ MOST_COUNTED = 2**31 - 1
 WEEK = timedelta(days=7)
 
 
-def count_within(timing: Timing, first_at: datetime, last_at: datetime) -> int:
-    """Counts the occurrences from `first_at` to `last_at`, both included. Raises Undecided.
+def count_within(timing: Timing, first_at: datetime, last_at: datetime, most: int = MOST_COUNTED) -> int:
+    """Counts the occurrences from `first_at` to `last_at`, both included, up to `most` of them. Raises Undecided.
 
     Counts week by week if counting everything at once takes too long.
     """
     after = first_at - timedelta(seconds=1)
     try:
-        return count_between(timing.rule, after, last_at, MOST_COUNTED)
+        return count_between(timing.rule, after, last_at, most)
     except Undecided:
         counted = 0
-        while after < last_at:
+        while after < last_at and counted < most:
             until = min(after + WEEK, last_at)
-            counted += count_between(timing.rule, after, until, MOST_COUNTED)
+            counted += count_between(timing.rule, after, until, most - counted)
             after = until
         return counted
 

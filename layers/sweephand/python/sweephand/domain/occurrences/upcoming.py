@@ -11,7 +11,7 @@ from sweephand.domain.instants import epoch_s
 from sweephand.domain.occurrences import generations, series
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.schedules.explain.explain import Occurrence, preview
-from sweephand.schedules.rule import Undecided
+from sweephand.schedules.rule import Undecided, limited
 from sweephand.schedules.timing import Timing, load_or_never
 
 SENT_AHEAD_MOST = timedelta(minutes=5)
@@ -80,7 +80,7 @@ def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime,
         both = older & newer_ones
         if timing.count is not None:
             sent = sum(each < (schedule.next_run_at or after) for each in older)
-            left = sent + max(0, timing.count - schedule.planned_total - _due_unswept(schedule, timing, after))
+            left = sent + left_after(schedule, timing, after)
             both.intersection_update(sorted(older | newer_ones)[:left])
     return [each for each in found if each.instant in both or each.instant in schedule.still_due][:limit]
 
@@ -98,8 +98,7 @@ def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> lis
     if timing.count is None or schedule.next_run_at is None:
         return found
     sent = [each for each in found if each.instant < schedule.next_run_at]
-    left = timing.count - schedule.planned_total - _due_unswept(schedule, timing, after)
-    return (sent + found[len(sent) : len(sent) + max(0, left)])[:limit]
+    return (sent + found[len(sent) : len(sent) + left_after(schedule, timing, after)])[:limit]
 
 
 def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
@@ -124,7 +123,17 @@ def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) ->
     return [Occurrence(each, None) for each in takewhile(lambda each: each <= timing.ends_at, instants)]
 
 
-def _due_unswept(schedule: Schedule, timing: Timing, now: datetime) -> int:
-    """Counts the past instants of a new plan that the API has sent and no sweep has counted yet."""
-    begin = schedule.next_run_at
-    return 0 if begin is None or begin > now else series.count_within(timing, begin, now)
+def left_after(schedule: Schedule, timing: Timing, after: datetime) -> int:
+    """Returns how many occurrences after an instant the count leaves; 0 if that takes too long to compute.
+
+    The count includes instants up to `after` that no sweep has counted yet: of a new plan, the API has sent them.
+    """
+    assert timing.count is not None
+    left, begin = timing.count - schedule.planned_total, schedule.next_run_at
+    if begin is None or begin > after or left <= 0:
+        return max(0, left)
+    try:
+        with limited():
+            return left - series.count_within(timing, begin, after, left)
+    except Undecided:
+        return 0

@@ -26,6 +26,7 @@ from sweephand.flow.jobs import lookup, past
 from sweephand.flow.jobs.schedule_timing import LAST
 from sweephand.flow.retention import RUN_DAYS
 from sweephand.ids import is_uuid, run_uuid
+from sweephand.schedules import rule
 from sweephand.schedules.explain.explain import left_out
 from sweephand.schedules.rule import MovedBy, Undecided
 from sweephand.schedules.text.instants import parse_instant
@@ -33,6 +34,8 @@ from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views import runs as views
 
 KEPT = timedelta(days=RUN_DAYS)
+OF_A_SCHEDULE = 1_000
+"""Units of work for each schedule of a job. One whose occurrences are easy to find takes some 400."""
 SECOND = timedelta(seconds=1)
 
 
@@ -55,7 +58,7 @@ def occurrences(ctx: Context) -> Answer:
         *(_of(ctx, planned.job, each, after - SECOND, until, limit + 2) for each in schedules), key=_order
     )
     later = (each for each in found if (_order(each) > (after, mark[1]) if mark else each.instant >= begin))
-    page = list(islice(takewhile(lambda each: each.instant <= until, later), limit + 1))
+    page = _bounded(takewhile(lambda each: each.instant <= until, later), limit + 1, len(schedules))
     last = page[limit - 1] if len(page) > limit else None
     return Answer(
         200,
@@ -64,6 +67,22 @@ def occurrences(ctx: Context) -> Answer:
             "nextCursor": ctx.cursor(text(last.instant), last.schedule.id) if last else None,
             "searchedUntil": text(last.instant if last else until),
         },
+    )
+
+
+def _bounded(planned: Iterable[_Planned], limit: int, schedules: int) -> list[_Planned]:
+    """Returns the first occurrences; refuses a question that takes too long to compute."""
+    try:
+        with rule.limited(4 * rule.MOST + OF_A_SCHEDULE * schedules):
+            page = list(islice(planned, limit))
+            if rule.left() >= rule.MOST:
+                return page
+    except Undecided:
+        pass
+    raise InvalidRequest(
+        "from",
+        "takes too long to compute: choose one schedule with `scheduleId`, or an earlier time",
+        code="INVALID_QUERY",
     )
 
 
@@ -198,6 +217,8 @@ def _complete_from(ctx: Context, schedule: Schedule) -> datetime:
 def _left_out(schedule: Schedule, timing: Timing, after: datetime, until: datetime) -> Iterator[_Planned]:
     """Yields the occurrences that calendars leave out. They are computed from the rule, and not stored."""
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None:
+        return
+    if timing.count is not None and upcoming.left_after(schedule, timing, after) == 0:
         return
     for each in left_out(timing, after, until):
         yield _Planned(each.instant, schedule, calendar=schedule.timing["calendars"][each.calendar]["name"])
