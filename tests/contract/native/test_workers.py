@@ -358,6 +358,22 @@ def test_a_repeated_claim_or_report_changes_nothing(api, hand, outcome):
     assert [run["attempt"] for run in runs(api, job)] == [2 if outcome == "failure" else 1]
 
 
+@pytest.mark.parametrize("first", ["failure", "unknown_task"])
+@pytest.mark.parametrize("then", ["success", "failure", "bad_payload", "discarded", "unknown_task"])
+def test_a_run_that_waits_accepts_only_the_report_that_made_it_wait(api, hand, first, then):
+    create(api, REPORT | {"retry": {"type": "fixed", "delaySeconds": 600}})
+    due(api)
+    [message] = hand.receive()
+    task = hand.claim(message).json["task"]
+    assert hand.report(task, message, first).json["state"] == "RETRY_WAIT"
+    before = api.picture()
+
+    reply = hand.report(task, message, then)
+
+    assert reply.status == (200 if then == first else 409)
+    assert then == first or api.picture() == before
+
+
 def test_an_occurrence_that_reaches_its_worker_too_late_is_missed(api, hand):
     job = create(api, policies={"misfire": {"type": "skip"}})
     due(api, 3 * 3_600)

@@ -277,8 +277,8 @@ def _without_lease(world: World, lane: Lane, run: Run, sent: Report, context: Ru
 def _agrees(run: Run, sent: Report) -> bool:
     """Returns whether the run is as this report has left it."""
     if run.state is State.RETRY_WAIT:
-        same = sent.attempt if sent.ended is Ended.UNKNOWN_TASK else sent.attempt + 1
-        return sent.ended is not Ended.SUCCESS and run.attempt == same
+        left = {Ended.UNKNOWN_TASK: sent.attempt, Ended.FAILURE: sent.attempt + 1}
+        return run.attempt == left.get(sent.ended)
     if sent.ended is Ended.SUCCESS:
         return run.state is State.SUCCESS
     if sent.ended is Ended.DISCARDED:
