@@ -55,6 +55,19 @@ def test_a_list_creates_updates_and_deletes_jobs_and_keeps_the_rest(api):
     assert api.get(f"/v1/jobs/{outside}").json["jobSet"] is None
 
 
+@pytest.mark.parametrize("jobs", [[], [job("b")], [job("a"), job("b")]])
+def test_a_set_that_belongs_to_one_owner_is_not_changed_for_another(api, jobs):
+    assert apply(api, job("a"), owner="stack A").status == 200
+    before = api.picture()
+
+    reply = apply(api, *jobs, owner="stack B", allowDeletes="5")
+
+    assert reply.status == 409
+    assert "belongs to stack A, not to stack B" in reply.json["detail"]
+    assert api.picture() == before
+    assert apply(api, *jobs, owner="stack A", allowDeletes="5").status == 200
+
+
 @pytest.mark.parametrize("name", ["my billing", "-billing", "b" * 129])
 def test_an_invalid_set_name_is_refused_with_the_rule(api, name):
     path = f"/v1/job-sets/{quote(name)}"

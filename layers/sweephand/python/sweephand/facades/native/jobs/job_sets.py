@@ -104,7 +104,10 @@ def put(ctx: Context) -> Answer:
     listed = replace(_listed(ctx.body(LARGEST_LIST)), prune=prune, owner=ctx.text("owner", MOST_OWNER))
     name = ctx.plain("job_set", made_as="set")
     if listed.owner is not None:
-        listed = replace(listed, creates=views.job_set(ctx.world.table, ctx.tenant, name) is None)
+        there = views.job_set(ctx.world.table, ctx.tenant, name)
+        if there is not None and there.owner not in {None, listed.owner}:
+            raise Conflict(f"the set {name} belongs to {there.owner}, not to {listed.owner}: choose another name")
+        listed = replace(listed, creates=there is None)
     return _apply(ctx, name, listed)
 
 
