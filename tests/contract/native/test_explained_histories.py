@@ -6,8 +6,10 @@ from random import Random  # noqa: TID251 - a history is played again by its see
 
 import pytest
 
+from sweephand.domain.instants import text
 from tests.contract.native.api import api as made
 from tests.contract.native.explained_histories import History, check_future, check_past
+from tests.unit.flow.common import MINUTE, NOON, SECOND
 
 STEPS = 14
 
@@ -32,6 +34,26 @@ def play(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(18))
 def test_every_instant_of_a_random_history_is_explained_by_the_ledger(seed: int) -> None:
     play(seed)
+
+
+@pytest.mark.parametrize("policy", ["skip", "all"])
+@pytest.mark.parametrize("ends", [{"count": 9}, {"endTime": "2027-03-01T12:25:00Z"}, {}])
+def test_no_step_between_actual_starts_is_announced_without_a_row(ends: dict[str, object], policy: str) -> None:
+    """After an outage, the steps follow other seconds than the rule's own."""
+    with made() as api:
+        schedules = [{"every": "PT1M", "align": "actual_start", **ends}]
+        job = api.create(schedules=schedules, policies={"misfire": {"type": policy}})
+        place = f"/v1/jobs/{job['id']}/schedules/{job['schedules'][0]['id']}"
+        api.stage.run(280)
+        api.stage.pass_time(900)
+        api.stage.run(400)
+
+        steps = [NOON + SECOND + n * MINUTE for n in range((api.stage.clock.now() - NOON) // MINUTE)]
+        answers = [api.get(f"{place}/explain", query={"at": text(at)}).json for at in steps]
+
+        assert api.get(place).json["state"] == ("COMPLETED" if ends else "ACTIVE")
+        assert [each["at"] for each in answers if each["occurs"] and each["runId"] is None] == []
+        assert [each["at"] for each in answers if each["runId"] is not None]
 
 
 @pytest.mark.long

@@ -98,9 +98,11 @@ def _asked(ctx: Context, job: Job, schedule: Schedule, held: Held | None) -> _As
     except Undecided:
         found = explain_instant.too_hard(timing, written)
     plan = resumed if found.instant > generations.began(resumed) else schedule
-    starts = timing.actual_start_interval_s is not None and plan.held_from is None
-    if starts and plan.state is ScheduleState.ACTIVE:
-        found = _by_actual_starts(ctx.now, plan, timing, found)
+    if timing.actual_start_interval_s is not None and plan.held_from is None:
+        if plan.state is ScheduleState.ACTIVE:
+            found = _by_actual_starts(ctx.now, plan, timing, found)
+        elif plan.state is ScheduleState.ENDING or plan.state in OVER:
+            found = _by_last_start(plan, timing.actual_start_interval_s, found)
     return _Asked(ctx, job, schedule, plan, held, timing, found)
 
 
@@ -272,6 +274,21 @@ def _while_following(asked: _Asked, newer: Timing) -> Explanation:
     return replace(found, occurs=False, reasons=(reason,), moved_by=None)
 
 
+_BETWEEN = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them ends at this instant")
+
+
+def _by_last_start(schedule: Schedule, step_s: int, found: Explanation) -> Explanation:
+    """Explains an instant of such an interval that has ended: all of its occurrences have rows, but for the last ones.
+
+    These were sent together, one step after the other.
+    """
+    last = schedule.last_planned_at
+    if last is None or found.instant > last or not found.occurs:
+        return found
+    sent = schedule.state is ScheduleState.ENDING and (last - found.instant) % timedelta(seconds=step_s) == timedelta()
+    return found if sent else replace(found, occurs=False, reasons=(_BETWEEN,), moved_by=None)
+
+
 def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: Explanation) -> Explanation:
     """Explains an instant of an interval whose steps follow the actual starts of its runs, by the schedule's row.
 
@@ -279,9 +296,7 @@ def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: 
     """
     ahead = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - SECOND, 2)]
     occurs = found.instant in ahead
-    reason = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them ends at this instant")
-    if occurs:
-        reason = Reason("MATCHES", "it is one interval after the previous actual start")
+    reason = Reason("MATCHES", "it is one interval after the previous actual start") if occurs else _BETWEEN
     if found.instant <= now:
         return replace(found, occurs=occurs, reasons=(reason,), moved_by=None)
     step = timedelta(seconds=timing.actual_start_interval_s or 0)
