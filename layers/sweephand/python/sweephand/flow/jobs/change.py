@@ -189,23 +189,41 @@ def _retried(
     """Reads and changes a job, and starts again if the sweeper or another change came in between.
 
     Many concurrent changes of one job take turns. After TRIED_S the change is refused, so that the caller still gets an
-    answer. An earlier change whose schedules are not all written yet is finished first.
+    answer. An earlier change whose schedules are not all written yet is finished first, and so is a pause whose set end
+    has passed: the change then meets what has been due since that end.
     """
     until = world.clock.monotonic() + TRIED_S
     with Turns(world, tenant, job_id) as turns:
         for tries in range(TRIES_MOST):
             if tries >= TRIES and world.clock.monotonic() > until:
                 break
-            planned = lookup.find(world, tenant, job_id)
-            if planned.job.open_change is not None:
-                large_changes.finish(world, planned.job)
-                planned = lookup.find(world, tenant, job_id)
+            planned = _finished(world, tenant, job_id)
             require_revision(if_match, planned.job.revision)
             try:
+                if (end := _end_of_pause(world, planned)) is not None:
+                    _commit(world, planned, end)
+                    planned = _finished(world, tenant, job_id)
                 return step(planned)
             except Moved:
                 turns.wait(until)
     raise too_many("changes to this job")
+
+
+def _finished(world: World, tenant: str, job_id: str) -> Planned:
+    planned = lookup.find(world, tenant, job_id)
+    if planned.job.open_change is None:
+        return planned
+    large_changes.finish(world, planned.job)
+    return lookup.find(world, tenant, job_id)
+
+
+def _end_of_pause(world: World, planned: Planned) -> _Wanted | None:
+    """Returns the change that ends a pause whose set end has passed; None if there is none."""
+    job, until = planned.job, until_of(planned.job)
+    if until is None or until > world.clock.now():
+        return None
+    after = _next_revision(world, replace(job, pause=None))
+    return _Wanted(after, requested.staying(planned), By(Operation.RESUME), resumed_at=until - BEFORE_IT)
 
 
 def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
@@ -405,6 +423,8 @@ class Turns:
             self._world.journal.warning("a turn was not given back; it will expire", job=self._job[1], reason=reason)
 
 
+BEFORE_IT = timedelta(seconds=1)
+"""The last instant that a pause covers lies this long before its end."""
 AHEAD = timedelta(seconds=15)
 """Time for the queue, the executor and a few hundred schedules. If the resume takes longer, no occurrence is lost."""
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.jobs.change import AHEAD, until_of
+from sweephand.flow.jobs.change import AHEAD, BEFORE_IT, until_of
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
@@ -22,7 +22,6 @@ with lazy():
     from sweephand.flow.jobs import change
 
 CLOCKS_DIFFER = timedelta(seconds=2)
-BEFORE_IT = timedelta(seconds=1)
 
 
 def wake_up(world: World, pointer: Pointer) -> None:
