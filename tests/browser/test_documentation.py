@@ -45,7 +45,7 @@ TASKS = {
     "run a job in a test without waiting": "recipes/moved-clock.html",
     "what happens at 02:30 when the clocks change?": "concepts/clock-changes.html",
     "delete customer GDPR": "guide/delete-customer.html#delete-a-tenant",
-    "upgrade": "guide/operating.html#update-a-stack-and-go-back",
+    "upgrade": "operate/upgrade.html",
     "rate limit": "guide/flow-keys.html",
     "QUOTA_EXCEEDED": "reference/error-codes.html#quota-exceeded",
     "alarm": "operate/look-after.html#alarms",
