@@ -69,7 +69,9 @@ CHANGES = {
         "return self.with_rows([message for message in messages if message.receive_count == 1])",
         "return self.with_rows(messages)",
     ),
-    "one-call-after-the-other": Change("threads.py", "Threads.map", "self.begin(partial(one, n))", "one(n)"),
+    "one-call-after-the-other": Change(
+        "threads.py", "Threads.work", "self.begin(partial(one, n, piece))", "one(n, piece)"
+    ),
     "a-batch-keeps-its-visibility": Change(
         "flow/delivery/dispatch.py",
         "Hand.pieces",

@@ -48,7 +48,7 @@ MISSED_BY = {
         "RetentionInDays": "test_every_log_expires",
         "RecursiveLoop": "test_retries_through_the_stacks_own_queues_are_not_stopped_as_a_loop",
         "ReservedConcurrentExecutions": "test_executions_are_reserved_by_parameter_only_for_its_own_functions",
-        "KmsKeyId": "test_logs_are_encrypted_with_the_key_of_the_organisation_if_it_names_one",
+        "KmsKeyId": "test_logs_and_secret_are_encrypted_with_the_key_of_the_organisation_if_it_names_one",
         "LoggingConfig": "test_logs_are_json_and_go_to_the_functions_own_group",
     },
     "test_rules.py": {
