@@ -88,13 +88,11 @@ def test_a_part_of_a_change_is_carried_out_once(table: Table) -> None:
 
 
 def test_a_block_that_got_a_job_meanwhile_keeps_its_count(stage: Stage, table: Table) -> None:
-    gone = job(number=7)
+    gone, new = job(number=7), job(number=7 + directory.STRIPES, id="job-8")
     table.transact(directory.create_ops(table, gone, []))
     table.transact(directory.delete_ops(table, gone))
 
-    with before_the(
-        stage, "DeleteItem", lambda: table.transact(directory.create_ops(table, job(number=8, id="job-8"), []))
-    ):
+    with before_the(stage, "DeleteItem", lambda: table.transact(directory.create_ops(table, new, []))):
         directory.drop_if_empty(table, gone)
 
     assert [item["live"]["N"] for item in stage.items() if "live" in item] == ["1"]

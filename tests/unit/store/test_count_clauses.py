@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from unittest import mock
 
 import pytest
 
@@ -11,8 +10,6 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Table
 from sweephand.store.dynamo.expressions import Action, assign
 from sweephand.store.dynamo.table import CountItem, LeasingItem
-from sweephand.store.jobs import directory
-from sweephand.store.jobs.directory import BlockItem
 from sweephand.store.tenants import counts
 from sweephand.store.tenants.counts import Counted, Need
 from tests.support.stage import Stage
@@ -83,17 +80,6 @@ def test_rows_end_only_as_they_were_read(table: Table) -> None:
     write(table, assign(CountItem.jobs, 1), stripe=5)
 
     assert isinstance(table.transact(ops), Cancelled)
-
-
-def test_a_block_that_got_a_job_after_it_was_read_keeps_its_count(stage: Stage, table: Table) -> None:
-    job = stage.create({"cron": "0 0 1 1 *"}).job
-    before = stage.items()
-    pk, sk = directory.count_key(job.tenant, job.number, job.facade)
-
-    with mock.patch.object(Table, "get", return_value=BlockItem(pk=pk, sk=sk, live=0)):
-        directory.drop_if_empty(table, job)
-
-    assert stage.items() == before
 
 
 def test_the_end_of_leases_makes_no_row_of_a_count_that_was_deleted(stage: Stage, table: Table) -> None:

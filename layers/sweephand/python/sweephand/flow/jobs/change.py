@@ -150,22 +150,26 @@ def set_state(
     edit: Callable[[Job], Job],
     if_match: int | None,
     by: By = BY_SERVICE,
-    *,
-    resumed_at: datetime | None = None,
 ) -> Planned:
-    """Changes whether a job is active or paused, and its schedules in the same write.
-
-    resumed_at: the last instant that a pause covers, if it ends at its set end.
-    """
+    """Changes whether a job is active or paused, and its schedules in the same write."""
 
     def step(planned: Planned) -> Planned:
         after = edit(planned.job)
         if after == planned.job:
             return planned
         after = _next_revision(world, after)
-        return _commit(world, planned, _Wanted(after, requested.staying(planned), by, resumed_at=resumed_at))
+        return _commit(world, planned, _Wanted(after, requested.staying(planned), by))
 
     return _retried(world, tenant, job_id, if_match, step)
+
+
+def end_pause(world: World, tenant: str, job_id: str, until: datetime) -> Planned:
+    """Ends the pause with this set end, which may lie a few seconds ahead. Any other pause stays."""
+
+    def step(planned: Planned) -> Planned:
+        return planned if until_of(planned.job) != until else _commit(world, planned, _resumed(world, planned, until))
+
+    return _retried(world, tenant, job_id, None, step)
 
 
 def follow_calendars(world: World, tenant: str, job_id: str) -> Planned:
@@ -200,8 +204,9 @@ def _retried(
             planned = _finished(world, tenant, job_id)
             require_revision(if_match, planned.job.revision)
             try:
-                if (end := _end_of_pause(world, planned)) is not None:
-                    _commit(world, planned, end)
+                until_set = until_of(planned.job)
+                if until_set is not None and until_set <= world.clock.now():
+                    _commit(world, planned, _resumed(world, planned, until_set))
                     planned = _finished(world, tenant, job_id)
                 return step(planned)
             except Moved:
@@ -217,12 +222,9 @@ def _finished(world: World, tenant: str, job_id: str) -> Planned:
     return lookup.find(world, tenant, job_id)
 
 
-def _end_of_pause(world: World, planned: Planned) -> _Wanted | None:
-    """Returns the change that ends a pause whose set end has passed; None if there is none."""
-    job, until = planned.job, until_of(planned.job)
-    if until is None or until > world.clock.now():
-        return None
-    after = _next_revision(world, replace(job, pause=None))
+def _resumed(world: World, planned: Planned, until: datetime) -> _Wanted:
+    """Returns the change that ends a pause at its set end."""
+    after = _next_revision(world, replace(planned.job, pause=None))
     return _Wanted(after, requested.staying(planned), By(Operation.RESUME), resumed_at=until - BEFORE_IT)
 
 

@@ -6,13 +6,10 @@ the job had never been paused.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
-from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
-from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.jobs.change import AHEAD, BEFORE_IT, until_of
+from sweephand.flow.jobs.change import AHEAD, until_of
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
@@ -33,9 +30,4 @@ def wake_up(world: World, pointer: Pointer) -> None:
     until = until_of(job)
     if until is None or until - AHEAD > world.clock.now() + CLOCKS_DIFFER:
         return  # the row belongs to an earlier pause; a current pause has a row of its own
-
-    def resumed(there: Job) -> Job:
-        return replace(there, pause=None) if until_of(there) == until else there
-
-    by = By(Operation.RESUME)
-    change.set_state(world, pointer.tenant, pointer.job, resumed, None, by, resumed_at=until - BEFORE_IT)
+    change.end_pause(world, pointer.tenant, pointer.job, until)

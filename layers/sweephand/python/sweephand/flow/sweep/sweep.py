@@ -152,11 +152,13 @@ def _look_at_newer_zones(
     this: _Tick, worker: int, workers: int, shards: Sequence[int], looks: Mapping[int, Look] | None
 ) -> None:
     """Looks through what is due soon if the time-zone data are newer than those of the ticks before."""
-    look = None if looks is None else looks.get(worker)
-    if looks is None or this.is_over or (look and look.is_for(localtime.IANA_VERSION, workers) and look.step is None):
+    if looks is None or this.is_over:
         return
+    look = looks.get(worker)
     if look is None or not look.is_for(localtime.IANA_VERSION, workers):
         look = newer_zones.begin(localtime.IANA_VERSION, workers, this.began_at, looks)
+    elif look.step is None:
+        return
     try:
         newer_zones.go_on(this.world, worker, look, shards, this.deadline)
     except Unavailable:

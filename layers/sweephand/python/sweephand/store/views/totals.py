@@ -133,8 +133,8 @@ def _newest(
     page = min(most, 2 * _unsettled(schedule, stats) + runs.LEAST_OF_EACH)
     newest: Mapping[str, Any] | None = None
     counted: list[Mapping[str, Any]] = []
-    read, start = 0, None
-    while read < most:
+    read, start, is_whole = 0, None, False
+    while read < most and not is_whole:
         rows, start = table.query(
             keys.runs(schedule.tenant, schedule.id),
             sort,
@@ -146,11 +146,11 @@ def _newest(
         read += len(rows)
         newest = newest or next((row for row in rows if "state" in row), None)
         counted += (row for row in rows if row["sk"]["S"] >= settled and _is_planned(row))
-        if start is None or (newest is not None and rows and rows[-1]["sk"]["S"] < settled):
-            shown = run_rows.run_of(RunItem.from_raw_data(newest)) if last and newest is not None else None
-            return Ledger(_totals(schedule, stats, sum(map(_is_ended, counted))), shown)
+        is_whole = start is None or bool(newest is not None and rows and rows[-1]["sk"]["S"] < settled)
         page = most
     shown = run_rows.run_of(RunItem.from_raw_data(newest)) if last and newest is not None else None
+    if is_whole:
+        return Ledger(_totals(schedule, stats, sum(map(_is_ended, counted))), shown)
     return Ledger(_estimated(schedule, stats, counted, now), shown)
 
 

@@ -218,6 +218,8 @@ def _left_out(schedule: Schedule, timing: Timing, after: datetime, until: dateti
     """Yields the occurrences that calendars leave out. They are computed from the rule, and not stored."""
     if schedule.state is not ScheduleState.ACTIVE or schedule.held_from is not None:
         return
+    if not schedule.timing.get("calendars"):
+        return  # no calendar leaves anything out, so there is nothing to count
     if timing.count is not None and upcoming.left_after(schedule, timing, after) == 0:
         return
     for each in left_out(timing, after, until):
