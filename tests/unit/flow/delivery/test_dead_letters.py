@@ -101,6 +101,23 @@ def test_a_message_that_has_come_back_is_as_late_as_it_was_before(stage: Stage) 
     assert (run.state, run.reason) == (State.MISSED, Reason.SERVICE_OUTAGE)
 
 
+def test_a_letter_that_was_sent_again_a_moment_ago_is_not_fresh(stage: Stage) -> None:
+    """It goes back, as nothing is due after it yet. Ten seconds after it was sent again, the next occurrence is due."""
+    planned = stage.create(
+        {"every": "PT5M", "startTime": "2027-03-01T12:01:00Z"}, policies={"misfire": {"type": "latest"}}
+    )
+    stage.tick()
+    stage.pass_time(355)
+    dead(stage)
+    stage.deliver_dead()
+    stage.pass_time(10)
+
+    stage.deliver_all()
+
+    (run,) = stage.runs(planned)
+    assert (run.state, run.reason) == (State.MISSED, Reason.SERVICE_OUTAGE)
+
+
 @pytest.mark.parametrize(
     ("policies", "age_s", "end"),
     [
