@@ -163,11 +163,11 @@ sdk: setup ## Write the parts of the SDK that are made from the description of t
 
 .PHONY: bench
 bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap azure console; writes docs/benchmarks.md
-	@$(PY) -m tests.bench $(PARTS)
+	@PYTHONPATH=$(PYTHONPATH):. $(PY) -m bench $(PARTS)
 
 .PHONY: bench-schedules
 bench-schedules: setup-bench ## What a next instant costs, beside other engines; writes docs/benchmarks.md
-	@PYTHONPATH=$(PYTHONPATH):. .venv-bench/bin/python -m tests.bench.schedules
+	@PYTHONPATH=$(PYTHONPATH):. .venv-bench/bin/python -m bench.schedules
 
 # ---- The real SAM CLI ------------------------------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ class Requests:
     deleted: Units
 
 
-# Counted by tests/bench/lives.py, which a test holds against these.
+# Counted by bench/lives.py, which a test holds against these.
 REQUESTS = Requests(Units(19, 3), Units(6, 5), Units(27, 10.5))
 ONE_TIME = Life(Units(19, 3), Units(11, 10), Units(29, 12.5), 2_692)
 WITH_SECRET = Life(Units(21, 4), Units(11, 12), Units(30, 12.5), 2_950)

@@ -21,7 +21,6 @@ TAKES_LONG = (
     "tests/sam_local",
     "tests/faults",
     "tests/year",
-    "tests/bench",
     "tests/mutants",
     "tests/support",
 )
@@ -75,7 +74,7 @@ def _imports() -> Mapping[str, set[str]]:
     sys.path[:0] = [str(ROOT), str(ROOT / PACKAGE)]
     import grimp  # noqa: PLC0415 - only where something has changed
 
-    graph = grimp.build_graph("sweephand", "tests", cache_dir=None)
+    graph = grimp.build_graph("sweephand", "bench", "tests", cache_dir=None)
     return {module: graph.find_modules_that_directly_import(module) for module in graph.modules}
 
 

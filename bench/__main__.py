@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tests.bench import azure, cold_start, console, cpu, lists, outcomes, runs, sap, units
-from tests.bench.runtime import measuring_python
+from bench import azure, cold_start, console, cpu, lists, outcomes, runs, sap, units
+from bench.runtime import measuring_python
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- figures of {}: written by make bench -->", "<!-- end of the figures of {} -->"
 BUDGETS = {
     "sweeper, ready": "1.15",

@@ -14,6 +14,11 @@ from itertools import count
 from pathlib import Path
 from unittest import mock
 
+from tests.local_stack import quiet
+from tests.support import many_jobs
+
+from bench.lists import Listed
+from bench.sap import TENANT, Asked, Body, apis, measured_all
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Reason, Run, State
@@ -30,10 +35,6 @@ from sweephand.store.jobs import directory, jobs
 from sweephand.store.runs import attempts, run_rows
 from sweephand.store.views import jobs as views
 from sweephand.wiring import build
-from tests.bench.lists import Listed
-from tests.bench.sap import TENANT, Asked, Body, apis, measured_all
-from tests.local_stack import quiet
-from tests.support import many_jobs
 
 JOBS, RUNS_EACH = 1_000, 3
 BUSY, EXECUTIONS = 500, 1_000

@@ -12,9 +12,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench.runtime import Python
+from bench.runtime import Python
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 SAM_DATE = 315_532_800
 ROUNDS = 25
 

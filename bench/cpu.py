@@ -11,6 +11,10 @@ from datetime import timedelta
 from typing import Any
 from unittest import mock
 
+from bench import runs
+from bench.cold_start import ENVIRONMENT
+from bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
+from bench.stub import advanced, pages, sent, stubbed
 from sweephand.flow.sweep import sweep
 from sweephand.flow.world import World
 from sweephand.ids import shard_of
@@ -21,10 +25,6 @@ from sweephand.store.dynamo import keys
 from sweephand.store.index import newer_zones, next_run_index
 from sweephand.store.jobs import jobs
 from sweephand.wiring import build
-from tests.bench import runs
-from tests.bench.cold_start import ENVIRONMENT
-from tests.bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
-from tests.bench.stub import advanced, pages, sent, stubbed
 
 DUE = 10_000
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe")

@@ -1,6 +1,6 @@
 """A target in a process of its own, so that its CPU is nobody else's: it answers when ten requests are there.
 
-20 ms after that, all ten with 200. Run as `python -m tests.bench.endpoint [CERTIFICATE]`: it writes its port, then
+20 ms after that, all ten with 200. Run as `python -m bench.endpoint [CERTIFICATE]`: it writes its port, then
 serves until its input ends.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 AT_ONCE, ANSWERS_AFTER_S = 10, 0.02
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
@@ -22,7 +22,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nC
 @contextmanager
 def answering(certificate: Path | None = None) -> Iterator[int]:
     """Yields the port. certificate: PEM of key and certificate, for TLS."""
-    command = [sys.executable, "-m", "tests.bench.endpoint", *([str(certificate)] if certificate else [])]
+    command = [sys.executable, "-m", "bench.endpoint", *([str(certificate)] if certificate else [])]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sweephand.domain.instants import text
-from tests.bench.meter import Meter, metered, size
 from tests.support.stage import TENANT, Stage, stage
+
+from bench.meter import Meter, metered, size
+from sweephand.domain.instants import text
 
 SECRET: Mapping[str, Any] = {"authentication": {"type": "bearer", "token": "s3cret"}}
 HOUR_S, KEPT_S = 3_600, 60 * 86_400

@@ -22,6 +22,11 @@ from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
+from tests.unit.endpoints import Authority
+
+from bench import endpoint
+from bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
+from bench.stub import stubbed
 from sweephand import actions, one_processor
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Job
@@ -37,10 +42,6 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import CollectionItem, Item, PayloadItem
 from sweephand.store.jobs import jobs
 from sweephand.wiring import build, guard_settings
-from tests.bench import endpoint
-from tests.bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
-from tests.bench.stub import stubbed
-from tests.unit.endpoints import Authority
 
 BATCH = 10
 RUNS = 1_000

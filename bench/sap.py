@@ -15,6 +15,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from tests.contract.calls import basic, event
+from tests.local_stack import quiet
+from tests.support import many_jobs
+
+from bench.lists import EMPTY, ROUNDS, SECRET, Listed, measured, runs
+from bench.meter import Meter, metered
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import integer_id
 from sweephand.facades.api import Api
@@ -32,11 +38,6 @@ from sweephand.store.dynamo import keys
 from sweephand.store.jobs import ordinals
 from sweephand.store.tenants import credentials
 from sweephand.wiring import build
-from tests.bench.lists import EMPTY, ROUNDS, SECRET, Listed, measured, runs
-from tests.bench.meter import Meter, metered
-from tests.contract.calls import basic, event
-from tests.local_stack import quiet
-from tests.support import many_jobs
 
 JOBS, RUNS = 10_000, 10_000
 TENANT = "bench"

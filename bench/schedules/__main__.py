@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+from bench.schedules import by_calendars
+from bench.schedules.cases import CASES, LEAP_MONDAY
+from bench.schedules.engines import ENGINES, without_caches
+from bench.schedules.measure import Measured, import_ms, measure, mix, refusals
 from sweephand.schedules.notations import NOTATIONS
-from tests.bench.schedules import by_calendars
-from tests.bench.schedules.cases import CASES, LEAP_MONDAY
-from tests.bench.schedules.engines import ENGINES, without_caches
-from tests.bench.schedules.measure import Measured, import_ms, measure, mix, refusals
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- figures: written by make bench-schedules -->", "<!-- end of the figures of schedules -->"
 GOALS = {"limit": ("0.8", "0.7"), "cronsim": ("1.5", "-"), "dateutil": ("1", "-")}
 _CRON = "import sweephand.schedules.timing, sweephand.schedules.notations.cron"

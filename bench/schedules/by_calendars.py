@@ -9,13 +9,13 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
+from bench.schedules.cases import NOW
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.explain import explain, gaps, preview_warnings
 from sweephand.schedules.explain.preview_warnings import describe
 from sweephand.schedules.timing import Timing, parse
 from sweephand.schedules.zones.localtime import to_second
-from tests.bench.schedules.cases import NOW
 
 _DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 CONTENTS: dict[str, dict[str, Any]] = {

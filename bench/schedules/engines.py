@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 from zoneinfo import ZoneInfo
 
+from bench.schedules import minimal
+from bench.schedules.cases import NOW, Case
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.notations.shapes import Beginning, Rules
 from sweephand.schedules.zones.localtime import to_second, zone
-from tests.bench.schedules import minimal
-from tests.bench.schedules.cases import NOW, Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

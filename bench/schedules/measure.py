@@ -17,11 +17,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.schedules.cases import AFTERS, NEVER, NOW, Case
+from bench.schedules.engines import ENGINES, Engine
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import parse
-from tests.bench.schedules.cases import AFTERS, NEVER, NOW, Case
-from tests.bench.schedules.engines import ENGINES, Engine
 
 ROUNDS, PASSES = 5, 4
 PACKAGE = Path(import_module("sweephand").__file__ or "").parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench import common, cpu, runs
+from bench import common, cpu, runs
 
 
 def test_cpu_is_measured_of_all_that_is_due_and_of_every_run(monkeypatch):

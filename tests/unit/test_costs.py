@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from samtranslator.yaml_helper import yaml_parse
 
-from tests.bench import lives
+from bench import lives
 
 ROOT = Path(__file__).resolve().parents[2]
 A_MILLION, A_MONTH, A_MONTH_OF_RUNNING = 5.00, 5.00, 2.90

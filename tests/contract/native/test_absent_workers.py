@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench.meter import metered
 from sweephand.domain.event import EventType
 from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
@@ -16,7 +17,6 @@ from sweephand.domain.schedule import Lane
 from sweephand.facades.native.overview import timeline
 from sweephand.store.dynamo import keys
 from sweephand.store.runs import run_rows
-from tests.bench.meter import metered
 from tests.contract.native.api import Api
 from tests.contract.native.test_workers import REPORT, Hand, create, due, register, runs
 from tests.support import aws

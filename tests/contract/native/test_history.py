@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from bench.meter import metered
 from sweephand.flow.runs import chained_runs, run_lists
 from sweephand.store.dynamo import keys
 from sweephand.store.runs import ledger
-from tests.bench.meter import metered
 from tests.contract.native.api import Api
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.meter import metered
+from bench.meter import metered
 from tests.contract.native.api import JOB, OTHER, Api
 from tests.support.endpoint import OK, WRONG
 

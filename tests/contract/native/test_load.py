@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from bench.meter import billed
 from sweephand.flow.jobs import load_ahead
-from tests.bench.meter import billed
 from tests.contract.native.api import JOB, OTHER, Api
 
 HOURLY = {"cron": "0 * * * *"}

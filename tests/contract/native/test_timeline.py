@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from bench.meter import billed
 from sweephand.facades.native.overview import timeline
-from tests.bench.meter import billed
 from tests.contract.native.api import JOB, OTHER, Api
 from tests.support.endpoint import OK, WRONG
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from bench.meter import Meter, metered
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
@@ -20,7 +21,6 @@ from sweephand.store.dynamo.table import Item
 from sweephand.store.runs import run_rows
 from sweephand.store.runs.attempts import attempt_item
 from sweephand.store.views.runs import SETTLING
-from tests.bench.meter import Meter, metered
 from tests.contract.sap.api import TENANT, Sap, sap
 from tests.support.examples import scaled
 from tests.support.taps import Act, Fault, Passing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench import outcomes
+from bench import outcomes
 
 
 @pytest.mark.parametrize("name", outcomes.WAYS)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bench.meter import size
 from sweephand.domain.job import JobState, Pause
 from sweephand.domain.schedule import ScheduleState
 from sweephand.store.dynamo import keys
@@ -15,7 +16,6 @@ from sweephand.store.dynamo.conditional import Cancelled
 from sweephand.store.jobs import directory
 from sweephand.store.jobs.directory import Block, Entry
 from sweephand.store.views import jobs as views
-from tests.bench.meter import size
 from tests.support.stage import TENANT, Stage
 from tests.unit.domain.nouns import NOW, job, schedule
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bench.meter import metered
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.ids import run_uuid
@@ -16,7 +17,6 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Written
 from sweephand.store.runs import ledger, spread
 from sweephand.store.views import runs as views
-from tests.bench.meter import metered
 from tests.support.endpoint import ACCEPTED, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
