@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import JobDraft, Pause, ScheduleDraft
 from sweephand.domain.jobs.job_state import wanted_state
-from sweephand.domain.run import Kind
+from sweephand.domain.run import Kind, Reason
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.jobs import change, deletion, large_changes, lookup
 from sweephand.flow.jobs.lookup import Planned
@@ -222,6 +223,24 @@ def test_deleting_a_job_while_its_schedules_follow_deletes_all_of_them() -> None
         scene.run(125)
 
         whole(scene, before, None)
+
+
+@pytest.mark.usefixtures("small_transactions")
+def test_a_delete_while_schedules_follow_the_end_of_a_pause_leaves_the_pause_its_own_instants() -> None:
+    with stage(shards=1) as scene:
+        before = scene.set_state(many(scene, 12), pause=Pause(NOON))
+        scene.run(5 * 60)
+        with scene.taps.once("dynamodb.TransactWriteItems", KINDS["crash-after"]):
+            assert not surviving(lambda: scene.set_state(before, pause=None))
+        scene.pass_time(10 * 60)
+
+        scene.delete(before)
+        scene.run(125)
+
+        whole(scene, before, None)
+        for each in before.schedules:
+            [paused] = [run for run in scene.runs(each) if run.reason is Reason.PAUSED]
+            assert paused.range_until == NOON + timedelta(minutes=5)
 
 
 @pytest.mark.usefixtures("small_transactions")

@@ -172,6 +172,17 @@ def end_pause(world: World, tenant: str, job_id: str, until: datetime) -> Planne
     return _retried(world, tenant, job_id, None, step)
 
 
+def has_rest(world: World, job: Job) -> bool:
+    """Returns whether something must be carried out before any change of the job, see `carry_out_rest`."""
+    until = until_of(job)
+    return job.open_change is not None or (until is not None and until <= world.clock.now())
+
+
+def carry_out_rest(world: World, tenant: str, job_id: str) -> Planned:
+    """Finishes an earlier change whose schedules are not all written yet, and ends a pause whose set end has passed."""
+    return _retried(world, tenant, job_id, None, lambda planned: planned)
+
+
 def follow_calendars(world: World, tenant: str, job_id: str) -> Planned:
     """Moves a job's schedules to the current versions of their calendars. Schedules that are up to date stay."""
 
@@ -206,8 +217,8 @@ def _retried(
             try:
                 until_set = until_of(planned.job)
                 if until_set is not None and until_set <= world.clock.now():
-                    _commit(world, planned, _resumed(world, planned, until_set))
-                    planned = _finished(world, tenant, job_id)
+                    planned = _commit(world, planned, _resumed(world, planned, until_set))
+                    if_match = None if if_match is None else planned.job.revision
                 return step(planned)
             except Moved:
                 turns.wait(until)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 with lazy():
     from sweephand.flow import events
     from sweephand.flow.job_parts import membership, named_calendars
+    from sweephand.flow.jobs import change
 
 
 class Cause(Enum):
@@ -63,6 +64,9 @@ def _delete(
     planned = find(world, tenant, job_id)
     job = planned.job
     require_revision(if_match, job.revision)
+    if cause is not Cause.PURGE and change.has_rest(world, job):
+        revision = change.carry_out_rest(world, tenant, job_id).job.revision
+        return _delete(world, tenant, job_id, None if if_match is None else revision, cause)
     first = planned.schedules[:IN_JOBS_TRANSACTION]
     ops = [
         world.table.delete_op("job", keys.job(tenant, job_id), keys.JOB, jobs.revision_is(job.revision)),
