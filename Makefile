@@ -28,39 +28,41 @@ help: ## What can be made
 
 .PHONY: setup
 setup: ## Install everything but the SAM CLI into .venv
-	@.ci/venv .venv requirements/dev.txt
+	@tools/setup/venv .venv requirements/dev.txt
 
 .PHONY: setup-sam
 setup-sam: ## Install the SAM CLI into .venv-sam: its pins clash with the emulator's
-	@.ci/venv .venv-sam requirements/sam.txt
+	@tools/setup/venv .venv-sam requirements/sam.txt
 
 .PHONY: setup-bench
 setup-bench: ## Install the engines that schedules are measured beside into .venv-bench
-	@.ci/venv .venv-bench requirements/bench.txt
+	@tools/setup/venv .venv-bench requirements/bench.txt
 
 .PHONY: setup-generated-clients
 setup-generated-clients: setup ## Install the generators of clients for the tests into .venv-clients and .cache
-	@.ci/generated_clients
+	@tools/setup/venv .venv-clients requirements/clients.txt
+	@tools/setup/npm tests/contract/native/clients .cache/generated-clients
 
 .PHONY: setup-sap-client
 setup-sap-client: setup ## Install SAP's own client for the tests into .cache, and Node.js where there is none
-	@.ci/sap_client
+	@tools/setup/npm tests/contract/sap/client .cache/sap-client
 
 .PHONY: setup-azure-client
 setup-azure-client: setup ## Install Microsoft's own clients of Azure Scheduler for the tests into .venv-azure and .venv-azure-2
-	@.ci/azure_client
+	@tools/setup/venv .venv-azure requirements/azure_client.txt
+	@tools/setup/venv .venv-azure-2 requirements/azure_client_2.txt
 
 .PHONY: setup-table-engine
 setup-table-engine: setup ## Install the engine that tests hold their table against into .cache: Linux on x86_64 only
-	@.ci/table_engine
+	@tools/setup/table_engine
 
 .PHONY: setup-site
 setup-site: ## Install the generator of the documentation's site into .venv-site
-	@.ci/venv .venv-site requirements/site.txt
+	@tools/setup/venv .venv-site requirements/site.txt
 
 .PHONY: layer-lock
 layer-lock: setup ## Write the layers' requirements anew after a change of requirements/runtime.txt
-	@$(PY) .ci/layer_lock.py
+	@$(PY) -m tools.dist.layer_lock
 
 # ---- The local stack -------------------------------------------------------------------------------------------------
 
@@ -88,11 +90,11 @@ demo-report: setup ## Run the demo for SECONDS=300 and print lateness, early and
 
 .PHONY: test
 test: setup ## The tests that a pull request needs, with the time of each part; PARTS="unit template" runs some
-	@$(PY) .ci/test.py $(PARTS)
+	@$(PY) -m tools.checks.tests $(PARTS)
 
 .PHONY: test-rest
 test-rest: setup setup-sam setup-site setup-sap-client setup-azure-client setup-generated-clients setup-table-engine ## The tests that `make test` leaves out, with original clients and the SAM CLI; PARTS="sam" runs some
-	@$(PY) .ci/test.py --rest $(PARTS)
+	@$(PY) -m tools.checks.tests --rest $(PARTS)
 
 .PHONY: test-all
 test-all: setup-table-engine ## All tests: test and test-rest with calls to tables held against an engine, test-browser, test-sam-local, test-mutants
@@ -101,7 +103,7 @@ test-all: setup-table-engine ## All tests: test and test-rest with calls to tabl
 
 .PHONY: quick
 quick: setup ## The checks and tests nearest to your change, in under a minute
-	@$(PY) .ci/quick.py
+	@$(PY) -m tools.checks.quick
 
 .PHONY: test-browser
 test-browser: setup ## The console in a real browser (Chromium) on the local stack; writes pictures into .cache/pictures
@@ -146,28 +148,28 @@ format: setup ## Bring the code into its form
 
 .PHONY: docs
 docs: setup ## Write the tables and pictures of the documentation that come from the code
-	@$(PY) .ci/docs.py && $(PY) .ci/pictures.py
+	@$(PY) -m tools.docs.tables && $(PY) -m tools.docs.pictures
 
 .PHONY: site
 site: setup setup-site ## Build the documentation's site into .cache/site; `make run` serves it
-	@$(PY) .ci/site_source.py
-	@.ci/site
+	@$(PY) -m tools.docs.site_source
+	@tools/docs/site
 
 .PHONY: openapi
 openapi: setup ## Write the description of the API from the declarations of routes and schemas
-	@$(PY) .ci/openapi.py
+	@$(PY) -m tools.openapi.write
 
 .PHONY: sdk
 sdk: setup ## Write the parts of the SDK that are made from the description of the API
-	@$(PY) .ci/sdk.py
+	@$(PY) -m tools.sdk.write
 
 .PHONY: bench
 bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap azure console; writes docs/benchmarks.md
-	@PYTHONPATH=$(PYTHONPATH):. $(PY) -m bench $(PARTS)
+	@$(PY) -m bench $(PARTS)
 
 .PHONY: bench-schedules
 bench-schedules: setup-bench ## What a next instant costs, beside other engines; writes docs/benchmarks.md
-	@PYTHONPATH=$(PYTHONPATH):. .venv-bench/bin/python -m bench.schedules
+	@.venv-bench/bin/python -m bench.schedules
 
 # ---- The real SAM CLI ------------------------------------------------------------------------------------------------
 
@@ -181,19 +183,19 @@ sam-build: setup-sam ## sam build, for both processors
 
 .PHONY: sbom
 sbom: setup ## Write sbom.json: the packages of the layers with their versions and hashes (CycloneDX)
-	@$(PY) .ci/sbom.py
+	@$(PY) -m tools.dist.sbom
 
 .PHONY: sam-deploy-local
 sam-deploy-local: setup sam-build ## sam deploy of what was built to the local stack's emulator, as a stack of its own
-	@$(PY) .ci/sam_deploy_local.py
+	@$(PY) -m tools.aws.sam_deploy_local
 
 .PHONY: first-deploy
 first-deploy: setup setup-sam ## Deploy STACK=name to your account, measure, delete it; asks first; LOCAL=1: against the local stack
-	@$(PY) .ci/first_deploy.py --stack "$(STACK)" $(if $(LOCAL),--local) $(OPTIONS)
+	@$(PY) -m tools.aws.first_deploy --stack "$(STACK)" $(if $(LOCAL),--local) $(OPTIONS)
 
 .PHONY: sam-env
 sam-env: setup ## Write env.json for sam local from the running local stack
-	@$(PY) .ci/sam_env.py
+	@$(PY) -m tools.aws.sam_env
 
 .PHONY: test-sam-local
 test-sam-local: setup setup-sam ## sam local in containers; with CI=true it installs an engine if there is none

@@ -14,9 +14,6 @@ from itertools import count
 from pathlib import Path
 from unittest import mock
 
-from tests.local_stack import quiet
-from tests.support import many_jobs
-
 from bench.lists import Listed
 from bench.sap import TENANT, Asked, Body, apis, measured_all
 from sweephand.domain.instants import epoch_ms
@@ -35,6 +32,8 @@ from sweephand.store.jobs import directory, jobs
 from sweephand.store.runs import attempts, run_rows
 from sweephand.store.views import jobs as views
 from sweephand.wiring import build
+from tests.local_stack import quiet
+from tests.support import many_jobs
 
 JOBS, RUNS_EACH = 1_000, 3
 BUSY, EXECUTIONS = 500, 1_000

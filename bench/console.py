@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
-from tests.local_stack.conftest import LocalStack, start
-from tests.local_stack.waiting import CLOCK
-from tests.support import many_jobs
 
 from sweephand import ids
 from sweephand.local import control
 from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings
+from tests.local_stack.conftest import LocalStack, start
+from tests.local_stack.waiting import CLOCK
+from tests.support import many_jobs
 
 LANES, JOBS = 1_000, 10_000
 ROUNDS = 9

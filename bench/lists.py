@@ -20,10 +20,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.contract.calls import basic, event
-from tests.local_stack import quiet
-from tests.support import many_jobs
-
 from bench.meter import Meter, metered
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
@@ -43,6 +39,9 @@ from sweephand.store.runs import run_rows
 from sweephand.store.tenants import credentials
 from sweephand.store.views import jobs as views
 from sweephand.wiring import build
+from tests.contract.calls import basic, event
+from tests.local_stack import quiet
+from tests.support import many_jobs
 
 JOBS, MANY = 10_000, 100_000
 RUNS = 500

@@ -1,7 +1,7 @@
 """Units of a job's whole life: its creation, a change, its run and its deletion, and what it takes in the table.
 
-Counted by the meter on the in-memory table. The units of idle ticks in the same time are not included. .ci/costs.py has
-the prices; tests/unit/test_costs.py holds its figures against these.
+Counted by the meter on the in-memory table. The units of idle ticks in the same time are not included. The prices are
+in tools/docs/costs.py; tests/unit/test_costs.py holds its figures against these.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from tests.support.stage import TENANT, Stage, stage
-
 from bench.meter import Meter, metered, size
 from sweephand.domain.instants import text
+from tests.support.stage import TENANT, Stage, stage
 
 SECRET: Mapping[str, Any] = {"authentication": {"type": "bearer", "token": "s3cret"}}
 HOUR_S, KEPT_S = 3_600, 60 * 86_400

@@ -11,10 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from tests.support import aws
-from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG, Answer
-from tests.support.stage import TENANT, Stage, stage
-
 from bench.meter import metered
 from sweephand.domain.flow_keys.flow_keys import Enter, FlowKey, Leave
 from sweephand.domain.instants import EPOCH
@@ -26,6 +22,9 @@ from sweephand.facades.azure.job_fields import POLICIES
 from sweephand.flow.delivery import dead_letters
 from sweephand.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
 from sweephand.flow.runs import results
+from tests.support import aws
+from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG, Answer
+from tests.support.stage import TENANT, Stage, stage
 
 RETRY = {"type": "fixed", "delaySeconds": 5, "maxRetries": 1}
 WAITING: Mapping[str, Any] = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 60}}

@@ -22,8 +22,6 @@ from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
-from tests.unit.endpoints import Authority
-
 from bench import endpoint
 from bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
 from bench.stub import stubbed
@@ -42,6 +40,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import CollectionItem, Item, PayloadItem
 from sweephand.store.jobs import jobs
 from sweephand.wiring import build, guard_settings
+from tests.unit.endpoints import Authority
 
 BATCH = 10
 RUNS = 1_000

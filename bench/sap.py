@@ -15,10 +15,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.contract.calls import basic, event
-from tests.local_stack import quiet
-from tests.support import many_jobs
-
 from bench.lists import EMPTY, ROUNDS, SECRET, Listed, measured, runs
 from bench.meter import Meter, metered
 from sweephand.domain.collection import Collection
@@ -38,6 +34,9 @@ from sweephand.store.dynamo import keys
 from sweephand.store.jobs import ordinals
 from sweephand.store.tenants import credentials
 from sweephand.wiring import build
+from tests.contract.calls import basic, event
+from tests.local_stack import quiet
+from tests.support import many_jobs
 
 JOBS, RUNS = 10_000, 10_000
 TENANT = "bench"

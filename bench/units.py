@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.local_stack import quiet
-
 from bench.meter import Meter, metered
 from sweephand import actions
 from sweephand.domain.job import ActionDraft, JobDraft, Payload, ScheduleDraft
@@ -32,6 +30,7 @@ from sweephand.security.guard import GuardSettings
 from sweephand.settings import from_environment
 from sweephand.sources import SystemChance, SystemClock
 from sweephand.wiring import build
+from tests.local_stack import quiet
 
 TENANT = "bench"
 RETRY = {"type": "fixed", "maxRetries": 1, "delaySeconds": 5}

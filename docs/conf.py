@@ -1,4 +1,4 @@
-"""The site's configuration: `make site` builds these pages, and those of .ci/site_source.py, with Sphinx.
+"""The site's configuration: `make site` builds these pages, and those of tools/docs/site_source.py, with Sphinx.
 
 Three things are made here that no extension does: each page lies next to its HTML as Markdown, `llms.txt` lists all
 pages for programs, and the sections of the navigation open and close. A link to a file outside of this folder becomes

@@ -106,7 +106,7 @@ for name, schema in described.items():
     members = schema["properties"]
     assert [each for each in members if not members[each].keys() & {"description", "$ref", "anyOf"}] == [], name
 
-import action_table
+from tools.docs import action_table
 
 try:
     action_table.action_table()
@@ -235,7 +235,7 @@ def test_a_new_attribute_shown_by_the_ledger_takes_four_files(tmp_path: Path):
 
 def outcome_of(code: str, added: Path, packages: Path = PACKAGES) -> str:
     """Returns what a process complains of. added: the folder of the new module."""
-    paths = [str(packages), str(ROOT / ".ci")]
+    paths = [str(packages), str(ROOT)]
     done = subprocess.run(
         [sys.executable, "-c", f"ADDED = {str(added)!r}\n{code}"],
         env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(paths)},

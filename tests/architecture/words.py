@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("layers/sweephand/python/sweephand", "functions", ".ci", "bench", "tests", "examples")
+CODE = ("layers/sweephand/python/sweephand", "functions", "tools", "bench", "tests", "examples")
 PROSE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples")
 
 FRAGMENT = re.compile(r"(?:^|[.!?:] |\n\n)(What|Of|As|By(?! default)|Those|Who)\b")

@@ -71,7 +71,7 @@ def test_a_visit_loads_nothing_from_other_hosts(opened, stack, demo):
 
 
 def test_the_libraries_are_built_from_their_lock_file():
-    build = CHECKOUT / ".ci" / "console_vendor" / "build"
+    build = CHECKOUT / "tools" / "console" / "vendor" / "build"
 
     done = subprocess.run([build, "--check"], capture_output=True, text=True, check=False)
 
@@ -79,7 +79,7 @@ def test_the_libraries_are_built_from_their_lock_file():
 
 
 def test_the_types_declared_in_the_modules_are_correct():
-    check = CHECKOUT / ".ci" / "console_types" / "check"
+    check = CHECKOUT / "tools" / "console" / "types" / "check"
 
     done = subprocess.run([check], capture_output=True, text=True, check=False)
 

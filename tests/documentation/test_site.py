@@ -33,7 +33,7 @@ def site() -> Path:
     """The built site. A warning fails the build: a link without a page or anchor, a page without a place."""
     built = subprocess.run(["make", "--silent", "site"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    return ROOT / ".cache" / "site"
+    return (ROOT / ".cache" / "site").resolve()
 
 
 def test_every_page_is_published_as_html_and_as_markdown(site: Path):

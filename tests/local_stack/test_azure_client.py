@@ -1,7 +1,7 @@
 """Microsoft's own clients of Azure Scheduler, 7.0.0 and 2.0.0, against the running stack.
 
-`.ci/azure_client` installs them (`make test-all` does so first). Retries wait at least 15 seconds, so the jobs that
-retry are created together, before the first test that looks at them.
+`make setup-azure-client` installs them (`make test-all` does so first). Retries wait at least 15 seconds, so the
+jobs that retry are created together, before the first test that looks at them.
 """
 
 from __future__ import annotations

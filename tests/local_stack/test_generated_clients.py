@@ -1,6 +1,6 @@
 """Clients that two usual generators make from the OpenAPI document, against the running stack.
 
-`.ci/generated_clients` installs the generators (`make test-all` does so first).
+`make setup-generated-clients` installs the generators (`make test-all` does so first).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SAP's own client, as it comes from its registry, against the running stack: each of its methods, good and bad.
 
-`.ci/sap_client` installs it (`make test-all` does so first).
+`make setup-sap-client` installs it (`make test-all` does so first).
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def environment_file(tmp_path_factory: pytest.TempPathFactory, stack: LocalStack
     """Writes the file as `make sam-env` does."""
     path = tmp_path_factory.mktemp("env") / "env.json"
     subprocess.run(
-        [sys.executable, ".ci/sam_env.py", "--to", str(path)],
+        [sys.executable, "-m", "tools.aws.sam_env", "--to", str(path)],
         cwd=CHECKOUT,
         env=os.environ | {"SWEEPHAND_STATE": str(stack.folder.root)},
         check=True,

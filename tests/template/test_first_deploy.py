@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 
@@ -10,27 +9,21 @@ import pytest
 
 from sweephand.ids import run_uuid, uuid7
 from tests.template.cloudformation import ROOT
-
-SCRIPT = ROOT / ".ci" / "first_deploy.py"
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("first_deploy", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["first_deploy"] = module  # where its dataclasses look for their names
-    spec.loader.exec_module(module)
-    return module
+from tools.aws import first_deploy as script
 
 
 @pytest.fixture
-def run(script, tmp_path):
+def run(tmp_path):
     return script.Run("sh-accept", "eu-central-1", 1, 40, 1, None, tmp_path)
 
 
 def test_nothing_happens_before_the_name_of_the_stack_is_typed(tmp_path):
     done = subprocess.run(
-        [sys.executable, SCRIPT, "--stack", "sh-accept", "--region", "eu-central-1", "--out", tmp_path / "found.json"],
+        [
+            *(sys.executable, "-m", "tools.aws.first_deploy"),
+            *("--stack", "sh-accept", "--region", "eu-central-1", "--out", tmp_path / "found.json"),
+        ],
+        cwd=ROOT,
         env={"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python"), "AWS_EC2_METADATA_DISABLED": "true"},
         input="y\n",
         capture_output=True,
@@ -46,7 +39,8 @@ def test_nothing_happens_before_the_name_of_the_stack_is_typed(tmp_path):
 
 def test_a_region_is_never_guessed_on_aws():
     done = subprocess.run(
-        [sys.executable, SCRIPT, "--stack", "sh-accept"],
+        [sys.executable, "-m", "tools.aws.first_deploy", "--stack", "sh-accept"],
+        cwd=ROOT,
         env={"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python")},
         capture_output=True,
         text=True,
@@ -57,13 +51,13 @@ def test_a_region_is_never_guessed_on_aws():
     assert "name a region" in done.stderr
 
 
-def test_every_open_question_is_answered_by_exactly_one_step(script):
+def test_every_open_question_is_answered_by_exactly_one_step():
     answered = [unknown for step in (*script.STEPS, script.LAST) for unknown in step.unknowns]
 
     assert sorted(answered) == sorted(script.UNKNOWNS)
 
 
-def test_a_failed_step_ends_the_rest_and_still_cleans_up(script, run, monkeypatch):
+def test_a_failed_step_ends_the_rest_and_still_cleans_up(run, monkeypatch):
     taken = []
 
     def taken_step(name, outcome):
@@ -89,7 +83,7 @@ def test_a_failed_step_ends_the_rest_and_still_cleans_up(script, run, monkeypatc
     assert [step["outcome"] for step in run.steps] == ["done", "done", "failed", "done"]
 
 
-def test_a_stack_that_existed_before_is_never_deleted(script, run, monkeypatch):
+def test_a_stack_that_existed_before_is_never_deleted(run, monkeypatch):
     deleted = []
 
     def there(_run):
@@ -104,14 +98,14 @@ def test_a_stack_that_existed_before_is_never_deleted(script, run, monkeypatch):
     assert deleted == []
 
 
-def test_the_lateness_of_a_call_is_read_from_the_id_of_its_run(script):
+def test_the_lateness_of_a_call_is_read_from_the_id_of_its_run():
     instant_ms = 1_790_000_000_000
     run_id = f"{uuid7(instant_ms, bytes(10))}_{run_uuid('accept', 'a schedule', instant_ms, 'scheduled')}"
 
     assert script.steps.late_ms({"runId": run_id, "attempt": 1, "atMs": instant_ms + 250}) == 250
 
 
-def test_a_step_skipped_locally_says_why(script, run):
+def test_a_step_skipped_locally_says_why(run):
     run.endpoint = "http://127.0.0.1:1"
     left_out = [step for step in script.STEPS if step.needs_aws]
 

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from tests.template.cloudformation import ROOT
 from tests.template.sam_cli import emulator, run
 
 pytestmark = pytest.mark.sam
@@ -26,7 +25,7 @@ def own_endpoint(tmp_path_factory):
 def test_a_first_deploy_passes_all_steps_that_the_emulator_supports(built, own_endpoint, tmp_path):
     done = run(
         [
-            *(sys.executable, ROOT / ".ci" / "first_deploy.py", "--stack", "sh-accept", "--endpoint", own_endpoint),
+            *(sys.executable, "-m", "tools.aws.first_deploy", "--stack", "sh-accept", "--endpoint", own_endpoint),
             *("--build-dir", built, "--out", tmp_path / "found.json"),
         ]
     )

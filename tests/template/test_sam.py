@@ -83,7 +83,7 @@ def test_declining_the_change_set_creates_nothing(built, endpoint):
 
 
 def test_sam_deploy_creates_a_stack_that_answers(built, endpoint):
-    done = run([sys.executable, ROOT / ".ci" / "sam_deploy_local.py", "--endpoint", endpoint, "--build-dir", built])
+    done = run([sys.executable, "-m", "tools.aws.sam_deploy_local", "--endpoint", endpoint, "--build-dir", built])
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"/v1/health: .*\"version\"", done.stdout)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 
 from tests.template.cloudformation import ROOT
-
-
-def _document():
-    spec = importlib.util.spec_from_file_location("sbom", ROOT / ".ci" / "sbom.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.document()
+from tools.dist.sbom import document
 
 
 def test_every_locked_package_of_a_layer_is_in_the_bill_with_its_version_and_hashes():
-    components = _document()["components"]
+    components = document()["components"]
 
     for layer in ("dependencies", "cryptography"):
         lock = (ROOT / "layers" / layer / "requirements.txt").read_text()
@@ -28,11 +21,11 @@ def test_every_locked_package_of_a_layer_is_in_the_bill_with_its_version_and_has
 
 
 def test_the_bill_names_packages_as_scanners_look_them_up():
-    for each in _document()["components"]:
+    for each in document()["components"]:
         assert each["purl"] == each["bom-ref"]
         assert re.fullmatch(r"pkg:pypi/[a-z0-9.-]+@[0-9A-Za-z.+-]+", each["purl"])
 
 
 def test_the_bill_of_the_same_locks_is_the_same():
-    assert _document() == _document()
-    assert _document().keys() == {"bomFormat", "specVersion", "version", "metadata", "components"}
+    assert document() == document()
+    assert document().keys() == {"bomFormat", "specVersion", "version", "metadata", "components"}

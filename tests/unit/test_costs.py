@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,32 +10,22 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse
 
 from bench import lives
+from tools.docs import costs
 
 ROOT = Path(__file__).resolve().parents[2]
 A_MILLION, A_MONTH, A_MONTH_OF_RUNNING = 5.00, 5.00, 2.90
 
 
-@pytest.fixture(scope="module")
-def costs() -> Any:
-    spec = importlib.util.spec_from_file_location("costs", ROOT / ".ci" / "costs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["costs"] = module  # where its dataclasses look for their names
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_million_bunched_runs_stay_within_five_dollars_without_the_free_tier(costs: Any) -> None:
+def test_a_million_bunched_runs_stay_within_five_dollars_without_the_free_tier() -> None:
     assert costs.total(costs.million(10)).dollars <= A_MILLION
 
 
-def test_an_idle_month_stays_within_its_budgets_without_the_free_tier(costs: Any) -> None:
+def test_an_idle_month_stays_within_its_budgets_without_the_free_tier() -> None:
     assert costs.total(costs.running()).dollars <= A_MONTH_OF_RUNNING
     assert costs.total(costs.idle()).dollars <= A_MONTH
 
 
-def test_units_come_from_the_benchmarks(costs: Any) -> None:
+def test_units_come_from_the_benchmarks() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
 
     assert costs.counted(page.replace("| success | 5 |", "| success | 7 |")).writes == 7
@@ -46,17 +34,17 @@ def test_units_come_from_the_benchmarks(costs: Any) -> None:
         costs.counted(page.replace("An idle tick over", "A quiet tick over"))
 
 
-def test_the_units_of_a_jobs_life_are_the_counted_ones(costs: Any) -> None:
+def test_the_units_of_a_jobs_life_are_the_counted_ones() -> None:
     for stated, counted in ((costs.ONE_TIME, lives.one_time()), (costs.WITH_SECRET, lives.one_time(**lives.SECRET))):
         assert asdict(stated) == {**asdict(counted), "stored": pytest.approx(counted.stored, rel=0.05)}
     assert asdict(costs.REQUESTS) == asdict(lives.asked())
 
 
-def test_secrets_of_a_million_runs_cost_the_key_service_at_most_ten_cents(costs: Any) -> None:
+def test_secrets_of_a_million_runs_cost_the_key_service_at_most_ten_cents() -> None:
     assert 0 < costs.secrets() <= 0.10
 
 
-def test_a_one_time_job_pays_for_its_creation_and_deletion_too(costs: Any) -> None:
+def test_a_one_time_job_pays_for_its_creation_and_deletion_too() -> None:
     once, run = costs.one_time(costs.ONE_TIME, 1), costs.total(costs.million(1))
 
     assert once.dollars > run.dollars + costs.of_units(costs.REQUESTS.created) + costs.a_request()
@@ -64,7 +52,7 @@ def test_a_one_time_job_pays_for_its_creation_and_deletion_too(costs: Any) -> No
 
 
 @pytest.mark.parametrize("page", ["docs/guide/compared.md", "docs/operate/costs.md"])
-def test_pages_state_the_computed_prices_of_both_kinds_of_jobs(costs: Any, page: str) -> None:
+def test_pages_state_the_computed_prices_of_both_kinds_of_jobs(page: str) -> None:
     text = (ROOT / page).read_text()
 
     for price in (costs.million, lambda received: [costs.one_time(costs.ONE_TIME, received)]):
@@ -75,20 +63,20 @@ def test_pages_state_the_computed_prices_of_both_kinds_of_jobs(costs: Any, page:
 @pytest.mark.parametrize(
     ("what", "dollars"), [("write units", 3.125), ("read units", 0.625), ("days of rows", 1.2 * 15 / 30.417 * 0.45)]
 )
-def test_a_line_of_a_million_is_units_times_price(costs: Any, what: str, dollars: float) -> None:
+def test_a_line_of_a_million_is_units_times_price(what: str, dollars: float) -> None:
     (line,) = (each for each in costs.million(10) if what in each.what)
 
     assert line.dollars == pytest.approx(dollars, abs=0.001)
 
 
-def test_a_run_that_comes_alone_pays_for_its_own_messages_and_its_own_executor(costs: Any) -> None:
+def test_a_run_that_comes_alone_pays_for_its_own_messages_and_its_own_executor() -> None:
     bunched, spread = ({line.what: line.dollars for line in costs.million(n)} for n in (10, 1))
 
     for what in ("SQS: send, receive, delete, hide; fair queues", "Lambda: executors"):
         assert spread[what] > 5 * bunched[what]
 
 
-def test_every_poller_of_the_template_is_paid_for(costs: Any, raw_template: Any) -> None:
+def test_every_poller_of_the_template_is_paid_for(raw_template: Any) -> None:
     functions = [each["Properties"] for each in raw_template["Resources"].values() if "Events" in each["Properties"]]
     pollers = [event for each in functions for event in each["Events"].values() if event["Type"] == "SQS"]
     (line,) = (each for each in costs.idle() if "pollers" in each.what)
@@ -96,7 +84,7 @@ def test_every_poller_of_the_template_is_paid_for(costs: Any, raw_template: Any)
     assert line.dollars == pytest.approx(len(pollers) * 15 * 60 * 730 * 0.40e-6)
 
 
-def test_every_key_secret_and_alarm_of_a_default_stack_is_paid_for(costs: Any, raw_template: Any) -> None:
+def test_every_key_secret_and_alarm_of_a_default_stack_is_paid_for(raw_template: Any) -> None:
     defaults = {name: each.get("Default") for name, each in raw_template["Parameters"].items()}
     on = {"HasAlarms": defaults["Alarms"] == "on", "HasIdentity": _has_identity(defaults)}
     made = [each for each in raw_template["Resources"].values() if on.get(each.get("Condition"), True)]
@@ -119,7 +107,7 @@ def _has_identity(values: dict[str, str]) -> bool:
     return values["OutboundIdentity"] == "on" or (values["OutboundIdentity"], values["SapFacade"]) == ("auto", "on")
 
 
-def test_the_free_tier_takes_away_no_more_than_there_is(costs: Any) -> None:
+def test_the_free_tier_takes_away_no_more_than_there_is() -> None:
     for line in [*costs.million(1), *costs.million(10), *costs.idle(), *costs.more()]:
         assert 0 <= line.with_free <= line.dollars
 

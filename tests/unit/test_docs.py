@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from sweephand.actions import KINDS
 from sweephand.facades.native.members.job_members import JOB
 from sweephand.schedules.notations import NOTATIONS
+from tools.docs import action_table, pictures, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -22,13 +22,6 @@ PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 MAKE = re.compile(r"(?:^|`|&& |\$ )(?:[A-Z_]+=\S+ )*make ([a-z][a-z-]*)", re.MULTILINE)
-
-
-def _generator(name: str = "docs"):
-    spec = importlib.util.spec_from_file_location(f"{name}_generator", ROOT / ".ci" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _named(page: Path) -> str:
@@ -47,9 +40,9 @@ def _anchors(page: Path) -> set[str]:
     return {_anchor(heading) for heading in re.findall(r"^#+ (.+)$", prose, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("page", _generator().pages(), ids=_named)
+@pytest.mark.parametrize("page", tables.pages(), ids=_named)
 def test_generated_tables_are_those_of_the_code(page: Path):
-    assert page.read_text() == _generator().renewed(page.read_text()), "make docs"
+    assert page.read_text() == tables.renewed(page.read_text()), "make docs"
 
 
 def test_each_member_of_an_event_has_a_text():
@@ -59,72 +52,69 @@ def test_each_member_of_an_event_has_a_text():
     assert [line for line in lines if line.startswith("|") and line.endswith("|  |")] == []
 
 
-@pytest.mark.parametrize("name", sorted(_generator("pictures").PICTURES))
+@pytest.mark.parametrize("name", sorted(pictures.PICTURES))
 def test_pictures_are_those_that_the_code_draws(name: str):
     picture = ROOT / "docs" / "pictures" / f"{name}.svg"
 
-    assert picture.read_text() == _generator("pictures").PICTURES[name](), "make docs"
+    assert picture.read_text() == pictures.PICTURES[name](), "make docs"
 
 
 def test_every_picture_is_on_a_page():
     pages = [ROOT / "docs" / "index.md", *(ROOT / "docs" / "concepts").glob("*.md")]
     shown = "".join(page.read_text() for page in pages)
 
-    assert all(f"pictures/{name}.svg" in shown for name in _generator("pictures").PICTURES)
+    assert all(f"pictures/{name}.svg" in shown for name in pictures.PICTURES)
 
 
 def test_the_sentences_of_the_console_are_those_of_the_code():
-    assert _generator().WORDS.read_text() == _generator().words(), "make docs"
+    assert tables.WORDS.read_text() == tables.words(), "make docs"
 
 
 def test_every_generated_table_has_a_page():
-    marked = {name for page in _generator().pages() for _, name, _ in _generator().PLACE.findall(page.read_text())}
+    marked = {name for page in tables.pages() for _, name, _ in tables.PLACE.findall(page.read_text())}
 
-    assert marked == set(_generator().TABLES)
+    assert marked == set(tables.TABLES)
 
 
 def test_a_cell_of_the_actions_that_no_test_shows_fails_the_build(monkeypatch: pytest.MonkeyPatch):
-    table = _generator().action_table
-    marks = list(table.marked())
+    marks = list(action_table.marked())
     fewer = [mark for mark in marks if mark[0] != ("http", "bearer", "silence")]
     assert len(fewer) < len(marks)
 
-    monkeypatch.setattr(table, "marked", lambda: fewer)
+    monkeypatch.setattr(action_table, "marked", lambda: fewer)
     with pytest.raises(ValueError, match=r"for \[\('http', 'bearer', 'silence'\)\]"):
-        table.action_table()
-    monkeypatch.setattr(table, "marked", lambda: [*marks, (("http", "digest", "success"), "test_x")])
+        action_table.action_table()
+    monkeypatch.setattr(action_table, "marked", lambda: [*marks, (("http", "digest", "success"), "test_x")])
     with pytest.raises(ValueError, match=r"do not exist: .*digest"):
-        table.action_table()
-    monkeypatch.setattr(table, "KINDS", {**table.KINDS, "fax": table.KINDS["sqs"]})
+        action_table.action_table()
+    monkeypatch.setattr(action_table, "KINDS", {**action_table.KINDS, "fax": action_table.KINDS["sqs"]})
     with pytest.raises(ValueError, match="fax"):
-        table.action_table()
+        action_table.action_table()
 
 
 @pytest.mark.parametrize("empty", ["seen", "shown"])
 def test_a_fault_of_which_nothing_is_said_or_shown_fails_the_build(empty: str, monkeypatch: pytest.MonkeyPatch):
-    generator = _generator()
-    promises = generator.promise_tables.promises
+    promises = tables.promise_tables.promises
     line = {"what": "the sky falls", "seen": "rain", "shown": [["tests/a.py::test_b", "change: c"]]}
     monkeypatch.setattr(promises.tomllib, "loads", lambda _: {"failures": [line | {empty: type(line[empty])()}]})
     promises.tables.cache_clear()
 
     try:
         with pytest.raises(ValueError, match="the sky falls"):
-            generator.TABLES["failures"]()
+            tables.TABLES["failures"]()
     finally:
         promises.tables.cache_clear()
 
 
 @pytest.mark.parametrize("table", ["metrics", "alarms", "problem-sections"])
 def test_a_table_that_lacks_a_line_fails_the_build(table: str, monkeypatch: pytest.MonkeyPatch):
-    generator = _generator()
     a_page_too_few = {"Resources": {"NewAlarm": {"Type": "AWS::CloudWatch::Alarm", "Properties": ALARM_WITHOUT_PAGE}}}
-    monkeypatch.setitem(generator.telemetry_tables.METRICS, "Unheard", "Count")
-    monkeypatch.setattr(generator, "load", lambda _: a_page_too_few)
-    monkeypatch.setitem(generator.STATUS, "UNHEARD", (418, "New"))
+    monkeypatch.setitem(tables.telemetry_tables.METRICS, "Unheard", "Count")
+    monkeypatch.setattr(tables, "load", lambda _: a_page_too_few)
+    monkeypatch.setitem(tables.STATUS, "UNHEARD", (418, "New"))
 
     with pytest.raises((KeyError, AssertionError), match=r"Unheard|NewAlarm|UNHEARD"):
-        generator.TABLES[table]()
+        tables.TABLES[table]()
 
 
 ALARM_WITHOUT_PAGE = {"AlarmDescription": {"Fn::Sub": "${AWS::StackName}: something is wrong"}}

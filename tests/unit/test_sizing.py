@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,22 +14,12 @@ from tests.support.endpoint import OK
 from tests.support.executors import BATCH_S, RUN_S, executors
 from tests.support.sources import START
 from tests.support.stage import Stage
+from tools.docs import sizing
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHIN = 0.2
 DUE = START.replace(microsecond=0) + timedelta(seconds=100)
 """Late enough that a tick sends the burst, and creating it sends nothing."""
-
-
-@pytest.fixture(scope="module")
-def sizing() -> Any:
-    spec = importlib.util.spec_from_file_location("sizing", ROOT / ".ci" / "sizing.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["sizing"] = module  # where its dataclasses look for their names
-    spec.loader.exec_module(module)
-    return module
 
 
 def played(stage: Stage, fast: int, number: int, target_s: float) -> list[float]:
@@ -64,9 +51,7 @@ def played(stage: Stage, fast: int, number: int, target_s: float) -> list[float]
         pytest.param(2, 400, 15.0, marks=pytest.mark.long),
     ],
 )
-def test_a_burst_is_as_late_as_the_model_says(
-    sizing: Any, stage: Stage, fast: int, number: int, target_s: float
-) -> None:
+def test_a_burst_is_as_late_as_the_model_says(stage: Stage, fast: int, number: int, target_s: float) -> None:
     said = sizing.burst(sizing.Size("", fast), number, target_s)
 
     late = played(stage, fast, number, target_s)
@@ -75,7 +60,7 @@ def test_a_burst_is_as_late_as_the_model_says(
     assert late[int(number * 0.99)] == pytest.approx(said.p99, rel=WITHIN)
 
 
-def test_the_model_and_the_virtual_executors_assume_the_same_times(sizing: Any) -> None:
+def test_the_model_and_the_virtual_executors_assume_the_same_times() -> None:
     assert (sizing.BATCH_S, sizing.RUN_S) == (BATCH_S, RUN_S)
 
 
@@ -89,11 +74,11 @@ def test_the_model_and_the_virtual_executors_assume_the_same_times(sizing: Any) 
         ({"fast": 1_000, "units": 40_000}, 3_000_000, "sweep"),
     ],
 )
-def test_each_limit_is_named_where_it_is_the_first(sizing: Any, size: dict[str, int], number: int, limit: str) -> None:
+def test_each_limit_is_named_where_it_is_the_first(size: dict[str, int], number: int, limit: str) -> None:
     assert sizing.burst(sizing.Size("", **size), number, 0.12).limit == limit
 
 
-def test_more_of_anything_never_makes_a_burst_later(sizing: Any) -> None:
+def test_more_of_anything_never_makes_a_burst_later() -> None:
     sizes = [sizing.Size("", fast, units) for fast in (3, 30, 300) for units in (4_000, 40_000)]
 
     for number in (1_000, 50_000):

@@ -19,14 +19,10 @@ from typing import Any
 import httpx
 from botocore.exceptions import ClientError
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
-
-import first_deploy_steps as steps
-from first_deploy_run import CLOCK, ROOT, Run, StepFailed
-
 from sweephand import __version__
 from sweephand.local.failures import DeployFailed
+from tools.aws import first_deploy_steps as steps
+from tools.aws.first_deploy_run import CLOCK, ROOT, Run, StepFailed
 
 UNKNOWNS = {
     "U1": "Does the HTTP API import at create, route settings included?",

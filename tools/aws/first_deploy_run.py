@@ -18,7 +18,7 @@ from examples.demo.endpoint import DemoEndpoint
 from sweephand.local.aws import deploy as local_deploy
 from sweephand.sources import SystemClock
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CLOCK = SystemClock()
 
 
@@ -148,7 +148,7 @@ def target(run: Run) -> str:
     cloudformation = run.client("cloudformation")
     cloudformation.create_stack(
         StackName=f"{run.stack}-target",
-        TemplateBody=(ROOT / ".ci" / "first_deploy_target.yaml").read_text(),
+        TemplateBody=(ROOT / "tools" / "aws" / "first_deploy_target.yaml").read_text(),
         Capabilities=["CAPABILITY_IAM"],
     )
     cloudformation.get_waiter("stack_create_complete").wait(StackName=f"{run.stack}-target")

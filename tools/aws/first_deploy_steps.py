@@ -12,11 +12,11 @@ from datetime import timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
-from first_deploy_run import CLOCK, ROOT, Run, StepFailed, arrivals, create, metric, runs_of, target, total
 
 from sweephand import ids
 from sweephand.local.aws import deploy as local_deploy
 from sweephand.local.aws.template import load
+from tools.aws.first_deploy_run import CLOCK, ROOT, Run, StepFailed, arrivals, create, metric, runs_of, target, total
 
 LEAST_SAM = (1, 156)
 TENANT = "accept"

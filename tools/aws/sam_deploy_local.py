@@ -17,7 +17,7 @@ from pathlib import Path
 from sweephand.local.aws.deploy import Aws, read_stack, repair
 from sweephand.local.aws.template import load
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STACK_FILE = ROOT / ".local" / "stack.json"
 STACK_NAME = "sweephand-sam"
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import boto3
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STACK_FILE = Path(os.environ.get("SWEEPHAND_STATE") or ROOT / ".local") / "stack.json"
 
 # The name of this machine in a container. Docker Desktop defines it; elsewhere samconfig.toml does (add_host).

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "layers/sweephand/python"
 SECONDS = 55
 TAKES_LONG = (
@@ -72,9 +72,10 @@ def _run(*command: str, timeout_s: float | None = None) -> subprocess.CompletedP
 def _imports() -> Mapping[str, set[str]]:
     """Returns the modules that import each module."""
     sys.path[:0] = [str(ROOT), str(ROOT / PACKAGE)]
+    sys.path[:0] = [str(ROOT), str(ROOT / PACKAGE)]
     import grimp  # noqa: PLC0415 - only where something has changed
 
-    graph = grimp.build_graph("sweephand", "bench", "tests", cache_dir=None)
+    graph = grimp.build_graph("sweephand", "bench", "tools", "tests", cache_dir=None)
     return {module: graph.find_modules_that_directly_import(module) for module in graph.modules}
 
 

@@ -1,6 +1,6 @@
 """`make test` and `make test-rest`: run the parts of the tests, and print the time of each.
 
-`.ci/test.py unit template` runs only these parts of `make test`, `.ci/test.py --rest unit` what it leaves out of one.
+`make test PARTS="unit template"` runs only these parts, `make test-rest PARTS=unit` what `make test` leaves out of one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # Two processes; the tests of a module stay together, because some share what is expensive to make.
 BY_TWO = ("-n", "2", "--dist", "loadscope")

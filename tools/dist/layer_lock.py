@@ -9,14 +9,14 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements" / "runtime.txt"
 LAYERS = ROOT / "layers"
 
 # Part of every python3.13 function on Lambda: the SDK and its dependencies, three times the size of all other packages.
 BROUGHT_BY_THE_RUNTIME = frozenset({"boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"})
 CRYPTOGRAPHY = frozenset({"cryptography", "cffi", "pycparser"})
-HEADER = "# Made from requirements/runtime.txt by .ci/layer_lock.py: {}.\n"
+HEADER = "# Generated from requirements/runtime.txt by `make layer-lock`: {}. Do not edit.\n"
 WHAT = {
     "dependencies": "all packages except cryptography and those of the Lambda runtime",
     "cryptography": "cryptography and its dependencies",

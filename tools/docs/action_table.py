@@ -10,11 +10,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from test_sentences import sentence
-
 from sweephand.actions import KINDS
+from tools.docs.test_sentences import sentence
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 OUTCOMES = ("success", "wait", "failure", "silence", "unreachable", "unproven")
 Cell = tuple[str, str, str]
 IN_WORDS = {

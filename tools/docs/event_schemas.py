@@ -24,7 +24,7 @@ from sweephand.flow.tenants.absence import Back
 from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
 from sweephand.security.caller import SCOPES, TENANT_SCOPES
 
-FOLDER = Path(__file__).resolve().parent.parent / "events" / "schemas"
+FOLDER = Path(__file__).resolve().parents[2] / "events" / "schemas"
 
 # The meaning of each type, as one sentence. An event without a line here is an error.
 MEANING: Mapping[EventType, str] = {

@@ -5,21 +5,17 @@ tests/unit/test_docs.py fails if a picture differs from the generated one.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from drawing import Picture
-
 from sweephand.domain.occurrences import misfire
 from sweephand.domain.occurrences.lateness import Misfire, Policy
 from sweephand.schedules import timing
+from tools.docs.drawing import Picture
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING, AUTUMN = datetime(2027, 3, 28, tzinfo=UTC), datetime(2027, 10, 31, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -6,13 +6,8 @@ test is an error.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from test_sentences import sentence
 from tests.mutants import promises
+from tools.docs.test_sentences import sentence
 
 KEPT = ("What", "How long", "Shown by")
 

@@ -19,7 +19,7 @@ import click
 from sweephand.cli import app
 from sweephand.cli.commands import resources
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
 DOCS = ROOT / "docs"
 SOURCE = ROOT / ".cache" / "site-source"

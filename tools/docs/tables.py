@@ -2,7 +2,7 @@
 
 A page marks a place with `<!-- generated: NAME -->` and `<!-- end -->`, and shows a file of the repository between
 `<!-- file: PATH -->` and `<!-- end -->`. tests/unit/test_docs.py fails if a page differs from the generated one.
-`.ci/docs.py --check` changes nothing and names the pages that differ.
+`python -m tools.docs.tables --check` changes nothing and names the pages that differ.
 """
 
 from __future__ import annotations
@@ -21,15 +21,6 @@ from typing import Any
 from pynamodb.attributes import UnicodeSetAttribute
 from pynamodb.constants import NUMBER
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import action_table
-import costs
-import event_schemas
-import promise_tables
-import sizing
-import telemetry_tables
-
 from sweephand import errors, store
 from sweephand.domain import event
 from sweephand.domain.event import QUIET, USER_REASONS, EventType
@@ -43,8 +34,9 @@ from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 from sweephand.store.dynamo import table
+from tools.docs import action_table, costs, event_schemas, promise_tables, sizing, telemetry_tables
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
 CLOSED_TABLES = {
     PACKAGE / "domain" / "event.py",

@@ -11,14 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "layers" / "sweephand" / "python")]
+from sweephand.domain.members.json_text import dumps
+from sweephand.facades.native.document import FILE
+from sweephand.facades.native.openapi.openapi import document
+from tests.contract.native.walk import walk
 
-from tests.contract.native.walk import walk  # noqa: E402
-
-from sweephand.domain.members.json_text import dumps  # noqa: E402
-from sweephand.facades.native.document import FILE  # noqa: E402
-from sweephand.facades.native.openapi.openapi import document  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def written() -> str:
@@ -30,7 +28,7 @@ def main() -> int:
     if not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
         FILE.write_text(text, encoding="utf-8")
         sys.stdout.write(f"{FILE.relative_to(ROOT)}\n")
-    return subprocess.run([sys.executable, ROOT / ".ci" / "sdk.py"], check=False).returncode  # noqa: S603 - made of it
+    return subprocess.run([sys.executable, "-m", "tools.sdk.write"], cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

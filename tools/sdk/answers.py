@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sdk_document import MADE, Document, name_of
-
 from sweephand.facades.native.problems import STATUS
+from tools.sdk.document import MADE, Document, name_of
 
 WITH_A_PLAN = frozenset({"PLAN_STALE", "TOO_MANY_DELETES"})
 """Codes of problems that contain the current plan of a job set."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from sdk_document import MADE, Document, class_of, name_of
-from sdk_methods import FIRST, ONE_OR_MORE, OWN_IDS
+from tools.sdk.document import MADE, Document, class_of, name_of
+from tools.sdk.methods import FIRST, ONE_OR_MORE, OWN_IDS
 
 
 def resource(document: Document, name: str, methods: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """`make sdk`: writes the generated parts of the SDK, from openapi.json and from the asyncio half.
 
 - `models.py`, `api_errors.py` and `aio/resources/` are made from the description of the API and the table of codes, by
-  `sdk_answers.py` and `sdk_resources.py`. The names of methods are in `sdk_methods.py`.
+  `answers.py` and `resources.py`. The names of methods are in `methods.py`.
 - `sync/` is made from `aio/` by replacing words.
 
 All of them are checked in. tests/unit/sdk/test_generated.py fails if a file differs from the generated one.
@@ -17,18 +17,14 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+from sweephand.facades.native.document import FILE
+from tools.sdk.answers import api_errors, models
+from tools.sdk.document import Document
+from tools.sdk.methods import METHODS
+from tools.sdk.resources import resource
+
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python"
-sys.path[:0] = [str(HERE), str(PACKAGE)]
-
-from sdk_answers import api_errors, models  # noqa: E402
-from sdk_document import Document  # noqa: E402
-from sdk_methods import METHODS  # noqa: E402
-from sdk_resources import resource  # noqa: E402
-
-from sweephand.facades.native.document import FILE  # noqa: E402
-
 SDK = PACKAGE / "sweephand" / "sdk"
 RUFF = ROOT / ".venv" / "bin" / "ruff"
 WORDS = (

@@ -1,6 +1,6 @@
 """Microsoft's own clients of Azure Scheduler, 7.0.0 and 2.0.0, each in a process of its own environment.
 
-`.ci/azure_client` installs them.
+`make setup-azure-client` installs them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Microsoft's own clients, 7.0.0 and 2.0.0, unchanged, against the facade over HTTP.
 
-`.ci/azure_client` installs them (`make test-all` does so first).
+`make setup-azure-client` installs them (`make test-all` does so first).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,20 +20,14 @@ from sweephand.domain.run import FAILED, OF_RANGES, TERMINAL, Reason, State
 from sweephand.domain.schedule import StateReason
 from tests.support.bus import SCHEMAS, validator
 from tests.unit.domain.nouns import HOUR, MINUTE, NOW, job, run, schedule
+from tools.docs import event_schemas
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "reference" / "events.md"
 
 
-def _generator():
-    spec = importlib.util.spec_from_file_location("event_schemas", ROOT / ".ci" / "event_schemas.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_schemas_are_those_of_the_code() -> None:
-    assert _generator().write(check=True) == [], "make docs"
+    assert event_schemas.write(check=True) == [], "make docs"
 
 
 def test_catalogue_schemas_and_page_name_the_same_events() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import json
 import os
@@ -14,24 +12,15 @@ from pathlib import Path
 import sweephand.sdk
 from sweephand.facades.native.document import FILE
 from tests.unit.sdk.scripted import async_client, client
+from tools.sdk.methods import LEFT_OUT, METHODS
+from tools.sdk.resources import parameters
+from tools.sdk.write import made
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _generator():
-    spec = importlib.util.spec_from_file_location("sdk_generator", ROOT / ".ci" / "sdk.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-MAKER = _generator()
-METHODS, RESOURCES = (importlib.import_module(name) for name in ("sdk_methods", "sdk_resources"))
-
-
 def test_the_generated_files_are_current():
-    differ = [str(path) for path, text in MAKER.made().items() if not path.exists() or path.read_text() != text]
+    differ = [str(path) for path, text in made().items() if not path.exists() or path.read_text() != text]
 
     assert not differ, "run `make sdk`"
 
@@ -39,11 +28,11 @@ def test_the_generated_files_are_current():
 def test_every_operation_of_the_api_is_a_method_or_left_out_for_a_reason():
     told = json.loads(FILE.read_text())
     operations = {each["operationId"] for methods in told["paths"].values() for each in methods.values()}
-    made = [each for methods in METHODS.METHODS.values() for each in methods]
+    named = [each for methods in METHODS.values() for each in methods]
 
-    assert len(made) == len(set(made))
-    assert set(made) | METHODS.LEFT_OUT.keys() == operations
-    assert not set(made) & METHODS.LEFT_OUT.keys()
+    assert len(named) == len(set(named))
+    assert set(named) | LEFT_OUT.keys() == operations
+    assert not set(named) & LEFT_OUT.keys()
 
 
 def test_every_post_that_creates_something_sends_a_key():
@@ -51,14 +40,14 @@ def test_every_post_that_creates_something_sends_a_key():
     posts = [methods["post"] for methods in told["paths"].values() if "post" in methods]
     makes = {each["operationId"] for each in posts if {"201", "202"} & each["responses"].keys()} | {"rotateCredentials"}
 
-    assert {each["operationId"] for each in posts if "Idempotency-Key" in RESOURCES.parameters(each)[0]} == makes
+    assert {each["operationId"] for each in posts if "Idempotency-Key" in parameters(each)[0]} == makes
 
 
 def test_both_clients_have_each_resource_with_each_method():
-    for made, awaited in ((client()[0], False), (async_client()[0], True)):
-        for resource, methods in METHODS.METHODS.items():
+    for sweephand_client, awaited in ((client()[0], False), (async_client()[0], True)):
+        for resource, methods in METHODS.items():
             for name in methods.values():
-                method = getattr(getattr(made, resource), name)
+                method = getattr(getattr(sweephand_client, resource), name)
                 is_list = "Pages" in str(inspect.signature(method).return_annotation)
                 assert inspect.iscoroutinefunction(method) == (awaited and not is_list), (resource, name)
 

@@ -1,1 +1,1 @@
-"""The resources, one module for each. All of the modules are made by .ci/sdk.py."""
+"""The resources, one module for each. `make sdk` generates all of the modules."""

@@ -1,0 +1,1 @@
+"""Chooses and runs the tests for `make test`, `make test-rest` and `make quick`."""

@@ -1,0 +1,1 @@
+"""Makes the description of the native API."""
