@@ -98,6 +98,7 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "readJobSet": "get",
         "putJobSet": "put",
         "deleteJobSet": "delete",
+        "releaseJobSet": "release",
     },
     "consumers": {
         "listConsumers": "list",

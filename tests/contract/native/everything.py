@@ -170,6 +170,7 @@ QUERIES: Mapping[str, str] = {
     "DELETE /v1/jobs": "tag=nothing&dryRun=true",
     **{f"POST /v1/jobs:{verb}": "tag=nothing&dryRun=true" for verb in ("activate", "deactivate", "pause", "resume")},
     "DELETE /v1/consumers/{consumer}/lease": "holder=own",
+    "DELETE /v1/job-sets/{job_set}/owner": "owner=own",
     "DELETE /v1/consumers/{consumer}": "force=true",
 }
 """Routes that are refused without one."""

@@ -68,6 +68,28 @@ def test_a_set_that_belongs_to_one_owner_is_not_changed_for_another(api, jobs):
     assert apply(api, *jobs, owner="stack A", allowDeletes="5").status == 200
 
 
+def test_a_set_is_released_by_its_owner_alone_and_keeps_its_jobs(api):
+    apply(api, job("a"), owner="stack A")
+    before = [row["id"] for row in api.get("/v1/jobs").json["items"]]
+
+    refused = api("DELETE", "/v1/job-sets/billing/owner", query={"owner": "stack B"})
+    released = [api("DELETE", "/v1/job-sets/billing/owner", query={"owner": "stack A"}) for _ in range(2)]
+
+    assert (refused.status, "belongs to stack A, not to stack B" in refused.text) == (409, True)
+    assert [reply.status for reply in released] == [204, 204]
+    assert api.get("/v1/job-sets/billing").json["owner"] is None
+    assert [row["id"] for row in api.get("/v1/jobs").json["items"]] == before
+    assert apply(api, job("a"), owner="stack B").status == 200
+
+
+def test_a_release_names_the_owner_and_a_set_that_exists(api):
+    unnamed = api("DELETE", "/v1/job-sets/billing/owner")
+    unknown = api("DELETE", "/v1/job-sets/billing/owner", query={"owner": "stack A"})
+
+    assert (unnamed.status, unnamed.fields) == (400, ["owner"])
+    assert unknown.status == 404
+
+
 @pytest.mark.parametrize("name", ["my billing", "-billing", "b" * 129])
 def test_an_invalid_set_name_is_refused_with_the_rule(api, name):
     path = f"/v1/job-sets/{quote(name)}"

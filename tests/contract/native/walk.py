@@ -167,6 +167,7 @@ def _job_sets(step: Walk) -> None:
     step.each("PUT", place, "JobSetDraft", job_set="billing")
     step("GET", "/v1/job-sets")
     step("GET", place, job_set="billing")
+    step("DELETE", f"{place}/owner", job_set="billing", query="owner=stack")
     step("DELETE", place, job_set="billing")
 
 

@@ -227,10 +227,106 @@ def test_a_stack_deletes_no_set_of_others(api: Api, cloud: CloudFormation, owner
     assert api.get("/v1/job-sets/old").json["owner"] == owner
 
 
-def test_a_stack_takes_over_a_set_that_belongs_to_nothing(api: Api, cloud: CloudFormation) -> None:
+def adopted(cloud: CloudFormation) -> None:
+    cloud.create("one", "Jobs", Set="old", Jobs=[A, B])
+
+
+def adopted_and_rolled_back(cloud: CloudFormation) -> None:
+    if cloud.create("one", "Jobs", Set="old", Jobs=[A, B]):
+        cloud.delete("one", "Jobs")
+
+
+def adopted_and_refused(cloud: CloudFormation) -> None:
+    cloud.create("one", "Jobs", Set="old", Jobs=[A, B, BROKEN])
+
+
+def adopted_and_changed(cloud: CloudFormation) -> None:
+    if cloud.create("one", "Jobs", Set="old", Jobs=[A]):
+        cloud.update("one", "Jobs", Set="old", Jobs=[A, C], fails_elsewhere=True)
+        cloud.update("one", "Jobs", Set="old", Jobs=[A, B])
+
+
+def adopted_by_a_renamed_resource(cloud: CloudFormation) -> None:
+    if cloud.create("one", "Jobs", Set="new", Jobs=[C]):
+        cloud.update("one", "Jobs", Set="old", Jobs=[A, B])
+
+
+def adopted_by_a_rename_that_is_rolled_back(cloud: CloudFormation) -> None:
+    if cloud.create("one", "Jobs", Set="new", Jobs=[C]):
+        cloud.update("one", "Jobs", Set="old", Jobs=[A, B], fails_elsewhere=True)
+
+
+def adopted_again(cloud: CloudFormation) -> None:
+    adopted_and_rolled_back(cloud)
+    cloud.create("two", "Jobs", Set="old", Jobs=[A, B])
+
+
+ADOPTIONS = [
+    adopted,
+    adopted_and_rolled_back,
+    adopted_and_refused,
+    adopted_and_changed,
+    adopted_by_a_renamed_resource,
+    adopted_by_a_rename_that_is_rolled_back,
+    adopted_again,
+]
+
+
+@pytest.fixture
+def first(api: Api) -> str:
+    """The id of a job in a set that existed before any stack."""
     api("PUT", "/v1/job-sets/old", {"jobs": [A]})
+    job: str = api.get("/v1/jobs").json["items"][0]["id"]
+    return job
 
+
+def _check_what_outlives(api: Api, cloud: CloudFormation, first: str) -> None:
+    """Deletes the stacks. Checks that the set that existed before stays with its job, and no other set."""
+    for stack, logical in list(cloud.there):
+        cloud.delete(stack, logical)
+
+    assert api.get("/v1/job-sets/old").json["owner"] is None
+    assert api.get(f"/v1/jobs/{first}").status == 200
+    assert set(keys(api)) <= {"old/a", "old/b", "old/c"}
+
+
+@pytest.mark.parametrize("history", ADOPTIONS)
+def test_a_set_that_existed_before_its_stack_outlives_it(
+    api: Api, cloud: CloudFormation, first: str, history: Callable[[CloudFormation], None]
+) -> None:
+    history(cloud)
+
+    _check_what_outlives(api, cloud, first)
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.repeats
+@pytest.mark.parametrize("history", ADOPTIONS)
+@pytest.mark.parametrize(("after", "retries"), [(True, 0), (False, 2)])
+@pytest.mark.parametrize("dies_at", range(AT_BEST))
+def test_a_function_that_dies_deletes_no_adopted_set(
+    api: Api,
+    cloud: CloudFormation,
+    first: str,
+    history: Callable[[CloudFormation], None],
+    dies_at: int,
+    after: bool,
+    retries: int,
+) -> None:
+    cloud.dies_at, cloud.after, cloud.retries = dies_at, after, retries
+
+    history(cloud)
+
+    _check_what_outlives(api, cloud, first)
+
+
+@pytest.mark.usefixtures("first")
+def test_an_adopted_set_keeps_its_name(api: Api, cloud: CloudFormation) -> None:
     assert cloud.create("one", "Jobs", Set="old", Jobs=[A])
-    cloud.delete("one", "Jobs")
 
-    assert keys(api) == []
+    assert not cloud.update("one", "Jobs", Set="new", Jobs=[A])
+    assert keys(api) == ["old/a"]
+
+    api("DELETE", "/v1/job-sets/old")
+    assert cloud.update("one", "Jobs", Set="new", Jobs=[A])
+    assert keys(api) == ["new/a"]

@@ -38,6 +38,14 @@ def test_writes_about_what_was_deleted_create_no_row(stage: Stage, table: Table)
     assert stage.items() == before
 
 
+def test_a_set_is_released_only_by_the_owner_that_it_has(stage: Stage, table: Table) -> None:
+    table.carry_out(job_sets.line_op(table, TENANT, job_sets.JobSet("nightly", NOW, None, "stack A")))
+
+    assert not job_sets.release(table, TENANT, "nightly", "stack B")
+    assert job_sets.release(table, TENANT, "nightly", "stack A")
+    assert not job_sets.release(table, TENANT, "nightly", "stack A")
+
+
 def test_an_application_is_watched_once(table: Table) -> None:
     table.transact([applications.put_op(table, BILLING)])
 

@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "plan": ("Show what applying a file with a job set would change.", job_sets),
     "apply": ("Create, change and delete the jobs of a set as a file says.", job_sets),
     "diff": ("Show what others have changed since a file was applied.", job_sets),
-    "sets": ("List, show and delete job sets.", resources),
+    "sets": ("List, show, release and delete job sets.", resources),
     "applications": ("Manage the applications of workers.", resources),
     "consumers": ("Manage programs that receive events, and their leases.", resources),
     "collections": ("Manage collections: groups of jobs with quotas.", resources),

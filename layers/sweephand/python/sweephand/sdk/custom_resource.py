@@ -3,7 +3,8 @@
 `handler` is the handler of a Lambda function in the user's stack; docs/guide/job-sets.md has the template. Properties:
 `Set`, its name; `Jobs`, the list as a JSON string; `AllowDeletes` and `OnDrift`, as in the API. Attributes:
 `Created`, `Updated`, `Deleted`, `Unchanged`. A set belongs to the resource of the stack that created it, or that first
-applied it as a whole: no other one changes or deletes it. Source: custom resources in the AWS CloudFormation
+applied it as a whole: no other one changes or deletes it. A set that existed before is adopted: its owner says so, and
+a deletion of the resource releases the set instead of deleting it. Source: custom resources in the AWS CloudFormation
 User Guide.
 """
 
@@ -32,6 +33,8 @@ with lazy():
 NO_SET = "none"
 """The physical id after the failed creation of a resource that names no set."""
 PREFIX = "job-set/"
+ADOPTED = " (adopted)"
+"""The end of the owner of a set that existed before its resource. It is in the set, because an answer may be lost."""
 PROPERTIES = {"ServiceToken", "ServiceTimeout", "Set", "Jobs", "AllowDeletes", "OnDrift"}
 MOST_REASON = 1_000
 RESERVE_S = 20.0
@@ -104,7 +107,9 @@ class _Change:
     def __init__(self, event: Mapping[str, Any], remaining_s: Callable[[], float]) -> None:
         self._given: Mapping[str, Any] = event.get("ResourceProperties", {})
         self._former = str(event.get("OldResourceProperties", {}).get("Set", ""))
-        self._owner = f"{event['StackId']} {event['LogicalResourceId']}"
+        self._creator = f"{event['StackId']} {event['LogicalResourceId']}"
+        self._adopter = self._creator + ADOPTED
+        self._mine = {self._creator, self._adopter}
         self._remaining_s = remaining_s
         self.physical_id: str = event.get("PhysicalResourceId", NO_SET)
 
@@ -114,15 +119,12 @@ class _Change:
         From the first request that may create the set, the answer has its name: if it fails, CloudFormation deletes it.
         """
         name, jobs = self._name(), self._jobs()
-        allowed, at_drift, mine = self._allowed(), self._given.get("OnDrift"), self._owner
-        owner = _owner(job_sets, name)
-        if owner not in {None, mine}:
-            raise InvalidArgument("Set", f"{name!r} belongs to {owner}: choose another name, or delete it there first")
+        allowed, at_drift, owner = self._allowed(), self._given.get("OnDrift"), self._future_owner(job_sets, name)
         unknown = self._former if PREFIX + self._former != self.physical_id else name
         self.physical_id = PREFIX + name
         done = self._whole(
             lambda token: job_sets.put(
-                name, jobs=jobs, token=token, allow_deletes=allowed, on_drift=at_drift, owner=mine
+                name, jobs=jobs, token=token, allow_deletes=allowed, on_drift=at_drift, owner=owner
             )
         )
         if unknown != name:
@@ -130,23 +132,44 @@ class _Change:
             self._drop(job_sets, unknown)
         return done
 
+    def _future_owner(self, job_sets: JobSets, name: str) -> str:
+        """Returns the owner of the set once it is applied: whether this resource creates or adopts it.
+
+        Raises InvalidArgument for a set of another owner, and for a new name in place of an adopted set: CloudFormation
+        would then delete that set, which releases it, and each of its jobs would exist twice.
+        """
+        set_exists, owner = _owner(job_sets, name)
+        if owner is not None and owner not in self._mine:
+            raise InvalidArgument("Set", f"{name!r} belongs to {owner}: choose another name, or delete it there first")
+        former = self._set_of_id()
+        if owner is None and former not in {"", name} and _owner(job_sets, former)[1] == self._adopter:
+            reason = f"{former!r} existed before this stack, which never deletes it: keep the name, or delete that set"
+            raise InvalidArgument("Set", f"{reason} first")
+        return owner or (self._adopter if set_exists else self._creator)
+
     def delete(self, job_sets: JobSets) -> dict[str, int]:
         """Deletes the set with all its jobs, because the resource was removed from the template on purpose.
 
-        A set that belongs to something else stays. CloudFormation makes up a physical id if it has got no answer.
+        A set that belongs to something else stays, and so does an adopted one. CloudFormation makes up a physical id if
+        it has got no answer.
         """
+        return self._drop(job_sets, self._set_of_id() or str(self._given.get("Set", "")))
+
+    def _set_of_id(self) -> str:
+        """Returns the name of the set in the physical id; empty for an id that CloudFormation made up."""
         kind, _, name = self.physical_id.rpartition("/")
-        return self._drop(job_sets, name if f"{kind}/" == PREFIX else str(self._given.get("Set", "")))
+        return name if f"{kind}/" == PREFIX else ""
 
     def _drop(self, job_sets: JobSets, name: str) -> dict[str, int]:
-        """Deletes the set with its jobs if it belongs to this resource."""
-        if not name or _owner(job_sets, name) != self._owner:
-            return {}
+        """Deletes the set with its jobs if this resource created it, and releases it if this resource adopted it."""
+        owner = _owner(job_sets, name)[1] if name else None
         try:
+            if owner == self._adopter:
+                job_sets.release(name, owner=owner)
+            if owner != self._creator:
+                return {}
             deleted = len(job_sets.delete(name, plan=True).deleted)
-            return self._whole(
-                lambda token: job_sets.delete(name, token=token, allow_deletes=deleted, owner=self._owner)
-            )
+            return self._whole(lambda token: job_sets.delete(name, token=token, allow_deletes=deleted, owner=owner))
         except NotFound:
             return {}
 
@@ -204,9 +227,9 @@ class _Change:
         return int(given)
 
 
-def _owner(job_sets: JobSets, name: str) -> str | None:
-    """Returns what the set belongs to; None for a set that is not there or belongs to nothing."""
+def _owner(job_sets: JobSets, name: str) -> tuple[bool, str | None]:
+    """Returns whether the set exists, and what it belongs to; None if it belongs to nothing."""
     try:
-        return job_sets.get(name).owner
+        return True, job_sets.get(name).owner
     except (NotFound, InvalidArgument):
-        return None
+        return False, None

@@ -353,6 +353,9 @@ ROUTES = Routes(
             status=200,
             query=(*OF_PLANS[:-1], "owner"),
         ),
+        JOB_SETS.delete(
+            *("/{job_set}/owner", "release", "Release a job set from its owner; its jobs stay"), query=("owner",)
+        ),
         COLLECTIONS.post(
             *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=ONCE
         ),

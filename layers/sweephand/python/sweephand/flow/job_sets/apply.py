@@ -16,6 +16,7 @@ from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.job_set import Change, Member, Membership, Plan, Verb, Wanted
 from sweephand.domain.jobs.job_state import is_final
+from sweephand.domain.members.fields import shown
 from sweephand.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
 from sweephand.flow.idempotency import Once, note_deleted, was_deleted
 from sweephand.flow.job_parts import membership
@@ -267,6 +268,21 @@ def claim(world: World, tenant: str, name: str, owner: str) -> None:
     there = store.read_set(world.table, tenant, name)
     if there is not None and there.owner != owner:
         store.claim(world.table, tenant, name, owner)
+
+
+def release(world: World, tenant: str, name: str, owner: str) -> None:
+    """Makes the set belong to nothing. May be repeated. Raises NotFound, and Conflict for a set of another owner."""
+    there = store.read_set(world.table, tenant, name)
+    if there is None:
+        raise no_such_set(name)
+    if there.owner not in {None, owner}:
+        raise Conflict(f"the set {name} belongs to {there.owner}, not to {owner}")
+    if there.owner is not None and not store.release(world.table, tenant, name, owner):
+        raise Conflict(f"the owner of the set {name} was changed meanwhile: read it again")
+
+
+def no_such_set(name: str) -> NotFound:
+    return NotFound(f"no such job set: {shown(name)}")
 
 
 def apply_change(

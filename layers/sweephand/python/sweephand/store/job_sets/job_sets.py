@@ -9,8 +9,8 @@ from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job_set import Member
 from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table, if_any
-from sweephand.store.dynamo.expressions import Condition, assign, every
+from sweephand.store.dynamo.conditional import Op, Refused, Table, if_any
+from sweephand.store.dynamo.expressions import Condition, assign, every, removal
 from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
 from sweephand.store.dynamo.table import Item
 
@@ -66,6 +66,12 @@ def claim(table: Table, tenant: str, name: str, owner: str) -> None:
     """Names the owner of a set, if the set is still there."""
     row = keys.tenant(tenant), keys.job_set(name)
     table.update(*row, [assign(JobSetItem.owner, owner)], JobSetItem.pk.exists())
+
+
+def release(table: Table, tenant: str, name: str, owner: str) -> bool:
+    """Makes a set belong to nothing, if it belongs to this owner. Returns whether it did."""
+    row = keys.tenant(tenant), keys.job_set(name)
+    return not isinstance(table.update(*row, removal(JobSetItem, "owner"), JobSetItem.owner == owner), Refused)
 
 
 def delete_set(table: Table, tenant: str, name: str) -> None:

@@ -19,7 +19,6 @@ from sweephand.errors import (
     Conflict,
     InvalidRequest,
     Mistakes,
-    NotFound,
     PreconditionFailed,
     SweephandError,
     Unavailable,
@@ -115,12 +114,21 @@ def delete(ctx: Context) -> Answer:
     """Deletes a set with its jobs. For a day, a repeated request gets the answer of the first one."""
     name, owner = ctx.plain("job_set"), ctx.text("owner", MOST_OWNER)
     if not apply.may_delete(ctx.world, ctx.tenant, name):
-        raise _no_such_set(name)
+        raise apply.no_such_set(name)
     there = views.job_set(ctx.world.table, ctx.tenant, name)
     if owner is not None and there is not None and there.owner != owner:
         belongs = "has no owner" if there.owner is None else f"belongs to {there.owner}"
         raise Conflict(f"the set {name} {belongs}, not to {owner}: to delete it all the same, leave out owner")
     return _apply(ctx, name, Listed((), {}), forget=True)
+
+
+def release(ctx: Context) -> Answer:
+    """Makes a set belong to nothing; its jobs stay."""
+    owner = ctx.text("owner", MOST_OWNER)
+    if owner is None:
+        raise InvalidRequest("owner", "is required: name the owner of the set", code="INVALID_QUERY")
+    apply.release(ctx.world, ctx.tenant, ctx.plain("job_set"), owner)
+    return Answer(204)
 
 
 def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, again: bool = True) -> Answer:
@@ -445,14 +453,10 @@ def _drifted_first(members: Sequence[Member]) -> list[Member]:
     return sorted(members, key=lambda member: member.digest is not None)
 
 
-def _no_such_set(name: str) -> NotFound:
-    return NotFound(f"no such job set: {fields.shown(name)}")
-
-
 def _find(ctx: Context, name: str) -> tuple[JobSet, list[Member]]:
     there = views.job_set(ctx.world.table, ctx.tenant, name)
     if there is None:
-        raise _no_such_set(name)
+        raise apply.no_such_set(name)
     return there, views.members(ctx.world.table, ctx.tenant, name)
 
 

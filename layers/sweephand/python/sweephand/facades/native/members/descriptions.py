@@ -441,6 +441,7 @@ OPERATIONS: Mapping[str, str] = {
     "readJobSet": "Returns a job set with its jobs by key, and what others have changed since it was applied.",
     "putJobSet": "Applies a job set: creates, updates and deletes jobs until they match the list.",
     "deleteJobSet": "Deletes a job set with all its jobs.",
+    "releaseJobSet": "Releases a job set from its owner. Its jobs stay. Refused (409) if it belongs to another owner.",
     "listConsumers": "Lists consumers, each with its state and the number of runs held for it.",
     "readConsumer": "Returns a consumer with its state, its lease and the runs held for it.",
     "deleteConsumer": "Deletes a consumer. The runs held for it end as MISSED, with one event for each job.",

@@ -157,8 +157,8 @@ QUERY: Mapping[str, Schema] = {
         1,
         512,
         description="The owner of the set, in words of your own. A set that this request creates belongs to it from "
-        "its first job on, another set once the whole list is applied. Deleting is rejected (409) if the set belongs "
-        "to another owner or to none.",
+        "its first job on, another set once the whole list is applied. Deleting and releasing are rejected (409) if "
+        "the set belongs to another owner; deleting also if it belongs to none.",
     ),
     "jobIds": items(
         ID, minItems=1, maxItems=timeline.MOST_NAMED, description="Only these jobs. Not with other filters."

@@ -90,8 +90,8 @@ class AsyncJobSets:
                 `runs:write`. Values: `keep_next`, `run_now`.
             prune: Whether to delete jobs of the set that are not in the list.
             owner: The owner of the set, in words of your own. A set that this request creates belongs to it
-                from its first job on, another set once the whole list is applied. Deleting is rejected (409)
-                if the set belongs to another owner or to none.
+                from its first job on, another set once the whole list is applied. Deleting and releasing are
+                rejected (409) if the set belongs to another owner; deleting also if it belongs to none.
         """
         return models.JobSetPlan(
             await self._caller.json(
@@ -130,8 +130,8 @@ class AsyncJobSets:
             allow_deletes: How many jobs the plan deletes. Required for more than 10 jobs that are more than a
                 fifth of the set.
             owner: The owner of the set, in words of your own. A set that this request creates belongs to it
-                from its first job on, another set once the whole list is applied. Deleting is rejected (409)
-                if the set belongs to another owner or to none.
+                from its first job on, another set once the whole list is applied. Deleting and releasing are
+                rejected (409) if the set belongs to another owner; deleting also if it belongs to none.
         """
         return models.JobSetPlan(
             await self._caller.json(
@@ -142,4 +142,17 @@ class AsyncJobSets:
                     acting=True,
                 )
             )
+        )
+
+    async def release(self, job_set: Named, *, owner: str | None = None) -> None:
+        """Releases a job set from its owner. Its jobs stay. Refused (409) if it belongs to another owner.
+
+        Args:
+            job_set: The name of the job set.
+            owner: The owner of the set, in words of your own. A set that this request creates belongs to it
+                from its first job on, another set once the whole list is applied. Deleting and releasing are
+                rejected (409) if the set belongs to another owner; deleting also if it belongs to none.
+        """
+        await self._caller.json(
+            Request("DELETE", f"/v1/job-sets/{part(job_set)}/owner", query={"owner": owner}, acting=True)
         )
