@@ -127,7 +127,7 @@ record-version: setup ## Record what this version stores and sends, for the test
 	@PYTHONPATH=$(PYTHONPATH):. $(PY) -m tests.upgrade
 
 .PHONY: upgrade-test
-upgrade-test: setup ## Deploy this version over the last recorded one on a local stack under load, with more shards; SECONDS=300
+upgrade-test: setup ## Deploy this version over the one before on a local stack under load, with more shards; SECONDS=300
 	@PYTHONPATH=$(PYTHONPATH):. $(PY) -m tests.upgrade.deploy $(SECONDS)
 
 .PHONY: crash-points

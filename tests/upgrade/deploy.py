@@ -1,4 +1,4 @@
-"""python -m tests.upgrade.deploy SECONDS: deploys this version over the last recorded one on a local stack under load.
+"""python -m tests.upgrade.deploy SECONDS: deploys this version over the one before on a local stack under load.
 
 Each job calls an endpoint here every second. The recorded version runs for a third of the time; then this one is
 deployed over it, then once more with more shards. Nothing may be lost, doubled or early.
@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from sweephand import __version__
 from sweephand.local import stack_file
 from sweephand.local.api import Api
 from sweephand.local.folder import StateFolder
@@ -66,9 +67,18 @@ def judged(calls: Mapping[datetime, list[datetime]], until: datetime) -> dict[st
     }
 
 
+def last_before(version: str) -> Path:
+    """Returns the recording of the last version that is older than the given one."""
+    recorded = {_numbers(path.stem): path for path in recording.FOLDER.glob("*.json")}
+    return recorded[max(numbers for numbers in recorded if numbers < _numbers(version))]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
 def run(seconds: float) -> int:
-    path = max(recording.FOLDER.glob("*.json"), key=lambda path: [int(part) for part in path.stem.split(".")])
-    commit = json.loads(path.read_text())["commit"]
+    commit = json.loads(last_before(__version__).read_text())["commit"]
     with tempfile.TemporaryDirectory() as folder, _checked_out(commit, Path(folder) / "recorded") as old:
         state = Path(folder) / "state"
         environment = {**os.environ, "SWEEPHAND_STATE": str(state), "SWEEPHAND_PORT": "0"}

@@ -21,7 +21,7 @@ from tests.contract.native.api import Api
 from tests.support.aws import ROOT
 from tests.support.bus import validator
 from tests.support.stage import TENANT
-from tests.upgrade import life, recording
+from tests.upgrade import deploy, life, recording
 
 RECORDED = sorted(recording.FOLDER.glob("*.json"))
 NOT_RECORDED = {
@@ -176,3 +176,12 @@ def test_an_audit_of_the_recorded_rows_repairs_nothing(api: Api) -> None:
     api.stage.run(600)
 
     assert api.stage.audit().lost == 0
+
+
+def test_an_upgrade_is_tried_from_the_version_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in ("0.9.0", "0.10.0", "0.11.0"):
+        (tmp_path / f"{version}.json").touch()
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+
+    assert deploy.last_before("0.11.0").stem == "0.10.0"
+    assert deploy.last_before("0.10.0").stem == "0.9.0"

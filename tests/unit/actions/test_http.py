@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sweephand import actions
+from sweephand import __version__, actions
 from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.call import Call
 from sweephand.actions.http import Http, OutcomeRules
@@ -121,7 +121,7 @@ def test_the_headers_identify_the_run() -> None:
     assert headers.pop("Host").startswith("127.0.0.1:")
     assert headers == {
         "Connection": "close",
-        "User-Agent": "Sweephand/0.1.0",
+        "User-Agent": f"Sweephand/{__version__}",
         "Accept": "*/*",
         "Accept-Encoding": "identity",
         "Content-Length": "0",
