@@ -88,8 +88,7 @@ def sign_in_page() -> Iterator[dict[str, str]]:
 
         with served(Handler) as url:
             yield {
-                "OidcIssuers": issuer.url,
-                "OidcAudiences": issuers.AUDIENCE,
+                "OidcIssuers": f"{issuer.url};audience={issuers.AUDIENCE}",
                 "ConsoleSignIn": f"{url}/authorize,{url}/token,console",
             }
 

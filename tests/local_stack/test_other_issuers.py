@@ -33,12 +33,9 @@ def test_a_tenant_works_with_its_own_issuers_tokens_and_a_strangers_tokens_are_r
     with issuers.issuer() as issuer, issuers.issuer() as stranger:
         wanted = place(
             tmp_path,
-            OidcIssuers=issuer.url,
-            OidcAudiences=AUDIENCE,
-            OidcTenantClaim="tenant",
-            OidcScopeClaims="scope",
+            OidcIssuers=f"{issuer.url};audience={AUDIENCE}",
+            OidcClaims="tenant=tenant,scopes=scope,provider=groups=operators",
             OidcScopes="work=jobs:read+jobs:write",
-            OidcProviderClaim="groups=operators",
         )
         running, stack = start(wanted)
         try:

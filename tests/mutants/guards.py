@@ -47,7 +47,7 @@ MISSED_BY = {
         "IgnoreGlobals": "test_the_console_has_no_layers_and_only_the_variables_of_its_sign_in",
         "RetentionInDays": "test_every_log_expires",
         "RecursiveLoop": "test_retries_through_the_stacks_own_queues_are_not_stopped_as_a_loop",
-        "ReservedConcurrentExecutions": "test_executions_are_reserved_by_parameter_only_for_its_own_functions",
+        "ReservedConcurrentExecutions": "test_each_number_reserves_executions_only_for_its_own_functions",
         "KmsKeyId": "test_logs_and_secret_are_encrypted_with_the_key_of_the_organisation_if_it_names_one",
         "LoggingConfig": "test_logs_are_json_and_go_to_the_functions_own_group",
     },

@@ -68,6 +68,8 @@ class _Resolver:
             if name == "Fn::If":
                 condition, yes, no = argument
                 return self.value(yes if self.holds({"Condition": condition}) else no)
+            if name == "Fn::Select" and "Fn::Split" in argument[1]:
+                return self.part(node)
             if name == "Fn::Sub" and isinstance(argument, str):
                 return _filled(argument, self.values)
             if name == "Fn::Sub" and all("Fn::Select" in value for value in argument[1].values()):

@@ -65,9 +65,9 @@ FOLDERS = {
     "OperationsFunction": "functions/operations",
 }
 RESERVES = {
-    "ApiReservedConcurrency": {"ApiFunction", "SapApiFunction", "AzureApiFunction"},
-    "SweeperReservedConcurrency": {"SweeperFunction"},
-    "ExecutorReservedConcurrency": {"ExecutorFunction", "ExecutorSlowFunction"},
+    "7,0,0": {"ApiFunction", "SapApiFunction", "AzureApiFunction"},
+    "0,7,0": {"SweeperFunction"},
+    "0,0,7": {"ExecutorFunction", "ExecutorSlowFunction"},
 }
 LOGS = {
     "ApiFunction": "ApiLogs",
@@ -157,14 +157,14 @@ def test_a_new_accounts_ten_executions_are_not_reserved_by_default(stack, functi
     assert "ReservedConcurrentExecutions" not in stack["Resources"][function]["Properties"]
 
 
-@pytest.mark.parametrize(("parameter", "functions"), RESERVES.items())
-def test_executions_are_reserved_by_parameter_only_for_its_own_functions(deployed, parameter, functions):
+@pytest.mark.parametrize(("numbers", "functions"), RESERVES.items())
+def test_each_number_reserves_executions_only_for_its_own_functions(deployed, numbers, functions):
     reserved = {
         name: properties.get("ReservedConcurrentExecutions")
-        for name, properties in of_type(deployed(**{parameter: 7}), "AWS::Lambda::Function").items()
+        for name, properties in of_type(deployed(ReservedConcurrency=numbers), "AWS::Lambda::Function").items()
     }
 
-    assert reserved == dict.fromkeys([*FOLDERS, "ConsoleFunction"]) | dict.fromkeys(functions, 7)
+    assert reserved == dict.fromkeys([*FOLDERS, "ConsoleFunction"]) | dict.fromkeys(functions, "7")
 
 
 @pytest.mark.parametrize(

@@ -102,19 +102,19 @@ def test_the_cloudformation_form_shows_every_parameter_once(raw):
         ("KmsKeyId", "mrk-1234abcd12ab34cd56ef1234567890ab"),
         ("VpcSubnets", "subnet-0a1b2c3d,subnet-0123456789abcdef0"),
         ("VpcSecurityGroups", "sg-0a1b2c3d"),
-        ("WarmReadUnits", "12000"),
-        ("WarmReadUnits", "200000"),
-        ("WarmWriteUnits", "4000"),
+        ("WarmUnits", "12000"),
+        ("WarmUnits", "200000"),
+        ("ReservedConcurrency", "0,0,0"),
+        ("ReservedConcurrency", "20,2,1000"),
         ("SweepWorkers", 5),
         ("Shards", 1024),
-        ("OidcIssuers", "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_AbC"),
-        ("OidcIssuers", "https://a.example/oauth/token;tenant=acme;keys=https://a.example/k,http://127.0.0.1:9/"),
-        ("OidcAudiences", "api://0000-11,app!t12"),
-        ("OidcTenantClaim", "https://example.org/tenant"),
-        ("OidcScopeClaims", "scope,realm_access.roles"),
+        ("OidcIssuers", "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_AbC;audience=4a5b"),
+        ("OidcIssuers", "https://a.example/t;audience=x;tenant=acme;keys=https://a.example/k,http://a:9/;audience=x"),
+        ("OidcIssuers", "https://a.example;audience=api://0000-11;audience=app!t12"),
+        ("OidcClaims", "tenant=https://example.org/tenant,scopes=scope,scopes=realm_access.roles"),
         ("OidcScopes", "api/*=*"),
         ("OidcScopes", "Read=jobs:read,app!t1.Write=jobs:write+runs:write,all=provider:*,boss=admin"),
-        ("OidcProviderClaim", "groups=operators"),
+        ("OidcClaims", "tenant=t,scopes=scope,provider=groups=operators"),
     ],
 )
 def test_a_sensible_value_is_accepted(name, value):
@@ -146,8 +146,10 @@ def test_a_sensible_value_is_accepted(name, value):
         ("KmsKeyId", "1234abcd-12ab-34cd-56ef-1234567890ab,1234abcd-12ab-34cd-56ef-1234567890ac"),
         ("VpcSubnets", "vpc-0a1b2c3d"),
         ("VpcSecurityGroups", "default"),
-        ("WarmReadUnits", "11999"),
-        ("WarmWriteUnits", "3999"),
+        ("WarmUnits", "11999"),
+        ("ReservedConcurrency", "0"),
+        ("ReservedConcurrency", "1,2,1001"),
+        ("ReservedConcurrency", "1, 2, 3"),
         ("SweepWorkers", 6),
         ("SweepWorkers", 0),
         ("Shards", 16),
@@ -155,15 +157,18 @@ def test_a_sensible_value_is_accepted(name, value):
         ("LookAheadSeconds", 60),
         ("LookAheadSeconds", 900),
         ("FastConcurrency", 1),
-        ("OidcIssuers", "a.example"),
-        ("OidcIssuers", "https://a.example, https://b.example"),
-        ("OidcIssuers", "https://a.example;colour=red"),
-        ("OidcIssuers", ",".join(["https://a.example"] * 11)),
-        ("OidcAudiences", "a b"),
-        ("OidcTenantClaim", ""),
+        ("OidcIssuers", "a.example;audience=a"),
+        ("OidcIssuers", "https://a.example"),
+        ("OidcIssuers", "https://a.example;tenant=acme"),
+        ("OidcIssuers", "https://a.example;audience=a b"),
+        ("OidcIssuers", "https://a.example;audience=a, https://b.example;audience=a"),
+        ("OidcIssuers", "https://a.example;audience=a;colour=red"),
+        ("OidcIssuers", ",".join(["https://a.example;audience=a"] * 11)),
+        ("OidcClaims", ""),
+        ("OidcClaims", "scopes=scope"),
+        ("OidcClaims", "tenant=t,scopes=scope,provider=groups"),
         ("OidcScopes", "jobs:read"),
         ("OidcScopes", "read=jobs"),
-        ("OidcProviderClaim", "groups"),
     ],
 )
 def test_an_unusable_value_is_refused_before_anything_is_created(name, value):
@@ -174,33 +179,17 @@ def test_an_unusable_value_is_refused_before_anything_is_created(name, value):
 def test_every_value_that_the_template_accepts_can_be_read(name):
     """Its patterns and the function's own parser agree."""
     texts = {
-        "OidcIssuers": "https://a.example/x;tenant=acme;keys=https://a.example/k?v=1,http://127.0.0.1:9/",
-        "OidcAudiences": "api://0000-11,app!t12",
-        "OidcTenantClaim": "ext_attr.zdn",
-        "OidcScopeClaims": "scope,scp",
+        "OidcIssuers": "https://a.example/x;audience=api://0000-11;audience=app!t12;tenant=acme;"
+        "keys=https://a.example/k?v=1,http://127.0.0.1:9/;audience=a",
+        "OidcClaims": "tenant=ext_attr.zdn,scopes=scope,scopes=scp,provider=groups=operators",
         "OidcScopes": "api/*=*,Read=jobs:read+admin",
-        "OidcProviderClaim": "groups=operators",
     }
     assert _allows(PARAMETERS[name], texts[name])
 
-    trusted = oidc.trust(
-        issuers=texts["OidcIssuers"],
-        audiences=texts["OidcAudiences"],
-        tenant_claim=texts["OidcTenantClaim"],
-        scope_claims=texts["OidcScopeClaims"],
-        scopes=texts["OidcScopes"],
-        provider=texts["OidcProviderClaim"],
-    )
-    assert len(trusted.issuers) == 2
-
-
-def test_issuers_without_an_audience_are_refused_before_anything_is_created(raw):
-    rule = raw["Rules"]["IssuersNeedAnAudience"]
-
-    assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "OidcIssuers"}, ""]}]}
-    assert [each["Assert"] for each in rule["Assertions"]] == [
-        {"Fn::Not": [{"Fn::Equals": [{"Ref": "OidcAudiences"}, ""]}]}
-    ]
+    trusted = oidc.trust(issuers=texts["OidcIssuers"], claims=texts["OidcClaims"], scopes=texts["OidcScopes"])
+    assert [len(each.audiences) for each in trusted.issuers.values()] == [2, 1]
+    assert (trusted.tenant_claim, trusted.scope_claims) == ("ext_attr.zdn", ("scope", "scp"))
+    assert trusted.provider == ("groups", "operators")
 
 
 def test_the_consoles_sign_in_needs_an_issuer_whose_tokens_the_api_accepts(raw):
@@ -240,9 +229,7 @@ def _longest(name):
     facts = PARAMETERS[name]
     likely = {
         "AllowedPrivateTargets": ",".join(["2001:db8:1234:5678::/64"] * 20),
-        "OidcProviderClaim": "y" * 401,
-        "OidcTenantClaim": "y" * 200,
-        "OidcScopeClaims": "y" * 300,
+        "OidcClaims": "y" * 700,
         "PublicBaseUrl": "y" * 100,
         "AzureSuffixes": "y" * 120,
         "TaskCluster": "y" * 100,
@@ -281,7 +268,7 @@ def test_the_functions_read_the_lists_as_the_template_writes_them(deployed):
 
     assert read.keys() <= {each.name for each in fields(Settings)}
     assert (read["target_role_arns"], read["oidc_scopes"]) == ("arn:aws:iam::*:role/x*", "a=jobs:read,b=*")
-    assert (read["oidc_tenant_claim"], read["oidc_issuers"]) == ("tenant", "")
+    assert (read["oidc_claims"], read["oidc_issuers"]) == ("tenant=tenant,scopes=scope,scopes=scp", "")
 
 
 def test_the_stack_outputs_the_addresses_of_its_parts(stack):

@@ -164,18 +164,17 @@ def test_there_is_one_table_with_three_indexes(stack):
     ]
 
 
-@pytest.mark.parametrize("only", [{}, {"WarmReadUnits": "12000"}, {"WarmWriteUnits": "4000"}])
-def test_the_table_is_warmed_only_if_both_rates_are_given(deployed, only):
-    table = deployed(**only)["Resources"]["Table"]["Properties"]
+def test_the_table_is_not_warmed_by_default(stack):
+    table = stack["Resources"]["Table"]["Properties"]
 
     assert "WarmThroughput" not in table
     assert all("WarmThroughput" not in index for index in table["GlobalSecondaryIndexes"])
 
 
 def test_a_warmed_table_warms_the_index_that_each_advance_writes(deployed):
-    table = deployed(WarmReadUnits="20000", WarmWriteUnits="9000")["Resources"]["Table"]["Properties"]
+    table = deployed(WarmUnits="20000")["Resources"]["Table"]["Properties"]
 
-    warm = {"ReadUnitsPerSecond": "20000", "WriteUnitsPerSecond": "9000"}
+    warm = {"ReadUnitsPerSecond": "20000", "WriteUnitsPerSecond": "20000"}
     assert table["WarmThroughput"] == warm
     assert {i["IndexName"]: i.get("WarmThroughput") for i in table["GlobalSecondaryIndexes"]} == {
         "next-run": warm,

@@ -48,7 +48,7 @@ class Size:
 SIZES = (
     Size("default, for an account with 10 executions", 3),
     Size("`FastConcurrency=50`, for an account with 1,000 executions", 50),
-    Size("`FastConcurrency=500 WarmWriteUnits=40000 SweepWorkers=5`", 500, 40_000, 5),
+    Size("`FastConcurrency=500 WarmUnits=40000 SweepWorkers=5`", 500, 40_000, 5),
 )
 BURSTS = (1, 1_000, 10_000, 50_000, 200_000)
 FASTS, TARGETS_S = (3, 10, 50, 200, 1_000), (0.12, 0.5, 2.0, 5.0, 15.0)
@@ -149,7 +149,7 @@ LIMITS: tuple[tuple[str, str, str, str], ...] = (
     (
         TABLE,
         f"{NEW_TABLE:,} write units a second of a new table: {NEW_TABLE // 2:,} runs and {NEW_TABLE // 2:,} advances",
-        "`WarmWriteUnits`, before the peak",
+        "`WarmUnits`, before the peak",
         "`WriteThrottleEvents` of the table and of its index `next-run`",
     ),
     (
@@ -167,7 +167,7 @@ LIMITS: tuple[tuple[str, str, str, str], ...] = (
     (
         "new jobs",
         f"{CREATED} a second in one tenant; 16 write units each",
-        "`ApiRateLimit`, `TenantRateMost`, `WarmWriteUnits`; job sets hold many jobs each",
+        "`ApiRateLimit`, `TenantRateMost`, `WarmUnits`; job sets hold many jobs each",
         "answers with status 429; `WriteThrottleEvents` of the table",
     ),
     (

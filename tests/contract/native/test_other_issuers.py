@@ -34,11 +34,8 @@ def api(shared: Api, issuer: Issuer) -> Api:
         world.settings,
         allowed_private_targets="127.0.0.0/8",
         plain_http_targets=True,
-        oidc_issuers=issuer.url,
-        oidc_audiences=AUDIENCE,
-        oidc_tenant_claim="tenant",
-        oidc_scope_claims="scope",
-        oidc_provider_claim="level=provider",
+        oidc_issuers=f"{issuer.url};audience={AUDIENCE}",
+        oidc_claims="tenant=tenant,scopes=scope,provider=level=provider",
     )
     shared.facade.door = door(world, settings)
     return shared
@@ -137,7 +134,7 @@ def test_an_unavailable_issuer_blocks_only_its_own_tokens(api: Api, issuer: Issu
     """A door of its own: the shared one knows the keys already."""
     world = api.stage.world
     away = "https://127.0.0.1:1"
-    settings = replace(world.settings, oidc_issuers=away, oidc_audiences=AUDIENCE, oidc_tenant_claim="tenant")
+    settings = replace(world.settings, oidc_issuers=f"{away};audience={AUDIENCE}", oidc_claims="tenant=tenant")
     before, api.facade.door = api.facade.door, door(world, settings)
     try:
         reply = api.get("/v1/jobs", caller=None, headers=bearer(api, issuer, iss=away))

@@ -59,14 +59,11 @@ def service(issuer: Issuer) -> Service:
     return serve(issuer)
 
 
-def serve(issuer: Issuer, listed: str = "", **parameters: str) -> Service:
+def serve(issuer: Issuer, listed: str = "", audience: str = AUDIENCE, **parameters: str) -> Service:
     texts = {
-        "issuers": listed or issuer.url,
-        "audiences": AUDIENCE,
-        "tenant_claim": "tenant",
-        "scope_claims": "scope,scp",
+        "issuers": listed or f"{issuer.url};audience={audience}",
+        "claims": "tenant=tenant,scopes=scope,scopes=scp",
         "scopes": "",
-        "provider": "",
     }
     fetch = jwks.fetcher(guard.Outbound(LOCAL), VirtualClock().monotonic)
 
@@ -110,25 +107,28 @@ def test_another_key_under_the_same_name_is_refused(service: Service, algorithm:
     [
         pytest.param(
             {"scope": "api/jobs:read openid", "client_id": "c1", "aud": None, "token_use": "access", "tenant": "acme"},
-            {"audiences": "c1", "scopes": "api/*=*"},
+            {"audience": "c1", "scopes": "api/*=*"},
             *("acme", {"jobs:read"}),
             id="cognito",
         ),
         pytest.param(
             {"roles": ["Jobs.Read", "Jobs.Write", "Other"], "tid": "acme", "tenant": None, "scope": None},
-            {"tenant_claim": "tid", "scope_claims": "roles,scp", "scopes": "Jobs.Read=jobs:read,Jobs.Write=jobs:write"},
+            {
+                "claims": "tenant=tid,scopes=roles,scopes=scp",
+                "scopes": "Jobs.Read=jobs:read,Jobs.Write=jobs:write",
+            },
             *("acme", {"jobs:read", "jobs:write"}),
             id="entra",
         ),
         pytest.param(
             {"scope": ["app!t1.Read", "uaa.resource"], "ext_attr": {"zdn": "acme"}, "aud": ["app!t1", AUDIENCE]},
-            {"tenant_claim": "ext_attr.zdn", "scopes": "app!t1.Read=jobs:read+runs:write"},
+            {"claims": "tenant=ext_attr.zdn,scopes=scope", "scopes": "app!t1.Read=jobs:read+runs:write"},
             *("acme", {"jobs:read", "runs:write"}),
             id="xsuaa",
         ),
         pytest.param(
             {"permissions": ["jobs:read"], "https://example.org/tenant": "globex", "sub": "x@clients"},
-            {"tenant_claim": "https://example.org/tenant", "scope_claims": "permissions"},
+            {"claims": "tenant=https://example.org/tenant,scopes=permissions"},
             *("globex", {"jobs:read"}),
             id="auth0",
         ),
@@ -149,7 +149,7 @@ def test_a_tenants_scopes_never_include_those_of_the_provider(service: Service) 
 
 
 def test_the_provider_is_who_carries_the_named_value(issuer: Issuer) -> None:
-    service = serve(issuer, provider="groups=operators")
+    service = serve(issuer, claims="tenant=tenant,scopes=scope,provider=groups=operators")
 
     provider = service.identify(issuer.token(NOW, groups=["x", "operators"], scope="provider:*"))
     tenant = service.identify(issuer.token(NOW, groups=["operators-not"], scope="provider:* jobs:read"))
@@ -159,7 +159,8 @@ def test_the_provider_is_who_carries_the_named_value(issuer: Issuer) -> None:
 
 
 def test_an_issuer_that_is_bound_to_a_tenant_speaks_for_no_other(issuer: Issuer) -> None:
-    service = serve(issuer, f"{issuer.url};tenant=globex", provider="level=provider")
+    claims = "tenant=tenant,scopes=scope,provider=level=provider"
+    service = serve(issuer, f"{issuer.url};audience={AUDIENCE};tenant=globex", claims=claims)
 
     caller = service.identify(issuer.token(NOW, tenant="acme", level="provider", scope="provider:* jobs:read"))
 
@@ -167,7 +168,7 @@ def test_an_issuer_that_is_bound_to_a_tenant_speaks_for_no_other(issuer: Issuer)
 
 
 def test_the_address_of_an_issuers_keys_can_be_set_instead_of_discovered(issuer: Issuer) -> None:
-    service = serve(issuer, f"http://old.localhost:8080/uaa;keys={issuer.keys_url}")
+    service = serve(issuer, f"http://old.localhost:8080/uaa;audience={AUDIENCE};keys={issuer.keys_url}")
 
     caller = service.identify(issuer.token(NOW, iss="http://old.localhost:8080/uaa"))
 
@@ -396,32 +397,42 @@ def test_a_signed_token_may_say_anything_and_is_taken_or_refused(
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"issuers": "ftp://x"},
-        {"issuers": "https://x y"},
-        {"issuers": "https://x;tenant=provider"},
-        {"issuers": "https://x;tenant=a b"},
-        {"issuers": "https://x;colour=red"},
-        {"issuers": "https://x;tenant=a;tenant=b"},
+        {"issuers": "ftp://x;audience=a"},
+        {"issuers": "https://x y;audience=a"},
+        {"issuers": "https://x;audience=a;tenant=provider"},
+        {"issuers": "https://x;audience=a;tenant=a b"},
+        {"issuers": "https://x;audience=a;colour=red"},
+        {"issuers": "https://x;audience=a;tenant=a;tenant=b"},
+        {"issuers": "https://x"},
+        {"issuers": "https://x;audience="},
         {"scopes": "read"},
         {"scopes": "=jobs:read"},
         {"scopes": "read=jobs:reed"},
         {"scopes": "read=*"},
-        {"provider": "groups"},
-        {"provider": "=x"},
+        {"claims": "tenant"},
+        {"claims": "tenant=a,tenant=b"},
+        {"claims": "tenant=a,colour=red"},
     ],
     ids=str,
 )
 def test_a_parameter_that_cannot_be_read_is_an_error_with_its_text(wrong: dict[str, str]) -> None:
-    texts = dict.fromkeys(("audiences", "tenant_claim", "scope_claims"), "x")
+    texts = {"issuers": "https://x;audience=a", "claims": "tenant=tenant", "scopes": ""}
 
     with pytest.raises(ValueError) as refused:
-        oidc.trust(**{"issuers": "https://x", "scopes": "", "provider": "", **texts, **wrong})
+        oidc.trust(**{**texts, **wrong})
 
-    assert next(iter(wrong.values())) in str(refused.value)
+    assert next(iter(wrong.values())).rpartition(",")[2] in str(refused.value)
 
 
-def test_without_an_audience_no_token_is_taken(issuer: Issuer) -> None:
-    service = serve(issuer, audiences="")
+@pytest.mark.parametrize("claims", ["", "scopes=scope", "tenant=t,provider=groups", "tenant=t,provider=groups="])
+def test_claims_that_lack_the_tenants_or_a_value_of_the_providers_are_an_error(claims: str) -> None:
+    with pytest.raises(ValueError, match=r"claim"):
+        oidc.trust(issuers="https://x;audience=a", claims=claims, scopes="")
+
+
+def test_an_audience_of_one_issuer_is_none_of_another(issuer: Issuer) -> None:
+    service = serve(issuer, f"{issuer.url};audience=mine;audience=ours,https://other.example;audience={AUDIENCE}")
 
     assert service.refuses(issuer.token(NOW))
     assert service.refuses(issuer.token(NOW, aud=""))
+    assert service.identify(issuer.token(NOW, aud="ours")).tenant == "acme"

@@ -51,11 +51,8 @@ class Settings:
     lists_parameter: str = ""
     foreign_issuers: bool = False
     oidc_issuers: str = ""
-    oidc_audiences: str = ""
-    oidc_tenant_claim: str = ""
-    oidc_scope_claims: str = ""
+    oidc_claims: str = ""
     oidc_scopes: str = ""
-    oidc_provider_claim: str = ""
     aws_endpoint_url: str = ""
     runtime_api_url: str = ""
     lane: Lane = Lane.FAST

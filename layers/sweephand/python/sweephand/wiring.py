@@ -326,14 +326,7 @@ class Clients:
 def foreign_tokens(world: World) -> oidc.ForeignTokens:
     """Returns the issuers that the parameters Oidc* trust. Raises ValueError for invalid parameters."""
     settings = world.settings
-    trusted = oidc.trust(
-        issuers=settings.oidc_issuers,
-        audiences=settings.oidc_audiences,
-        tenant_claim=settings.oidc_tenant_claim,
-        scope_claims=settings.oidc_scope_claims,
-        scopes=settings.oidc_scopes,
-        provider=settings.oidc_provider_claim,
-    )
+    trusted = oidc.trust(issuers=settings.oidc_issuers, claims=settings.oidc_claims, scopes=settings.oidc_scopes)
     outbound = guard.Outbound(guard_settings(settings))
 
     def keys_of(issuer: oidc.Issuer) -> jwks.Keys:

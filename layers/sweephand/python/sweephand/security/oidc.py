@@ -39,10 +39,11 @@ _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 class Issuer:
     """A trusted issuer. url: as in its tokens, compared exactly. tenant: of all its tokens; None: a claim names it.
 
-    keys_url: the address of its keys; None: its discovery document names it.
+    audiences: a token must name one of them. keys_url: the address of its keys; None: its discovery document names it.
     """
 
     url: str
+    audiences: frozenset[str]
     tenant: str | None = None
     keys_url: str | None = None
 
@@ -66,27 +67,40 @@ class Trust:
     """The template's parameters Oidc*. provider: claim and value of tokens that act for the provider, if any."""
 
     issuers: Mapping[str, Issuer]
-    audiences: frozenset[str]
     tenant_claim: str
     scope_claims: tuple[str, ...]
     scopes: ScopeMap
     provider: tuple[str, str] | None
 
 
-def trust(*, issuers: str, audiences: str, tenant_claim: str, scope_claims: str, scopes: str, provider: str) -> Trust:
+def trust(*, issuers: str, claims: str, scopes: str) -> Trust:
     """Reads the parameters, described in docs/guide/identity.md. Raises ValueError with the invalid part."""
     listed = [_issuer(text) for text in _pieces(issuers)]
+    named = _named_claims(_pieces(claims))
+    provider = named["provider"][0] if named["provider"] else ""
     claim, _, value = provider.partition("=")
     if provider and not (claim and value):
-        raise ValueError(f"the provider's claim must have the form claim=value, not {provider}")
+        raise ValueError(f"the provider's claim must have the form provider=claim=value, not provider={provider}")
     return Trust(
         issuers={issuer.url: issuer for issuer in listed},
-        audiences=frozenset(_pieces(audiences)),
-        tenant_claim=tenant_claim,
-        scope_claims=_pieces(scope_claims),
+        tenant_claim=named["tenant"][0],
+        scope_claims=tuple(named["scopes"]),
         scopes=_scope_map(_pieces(scopes)),
         provider=(claim, value) if provider else None,
     )
+
+
+def _named_claims(pieces: tuple[str, ...]) -> Mapping[str, list[str]]:
+    """Returns the claims that mean the tenant, scopes and the provider. Raises ValueError for another meaning."""
+    named: dict[str, list[str]] = {"tenant": [], "scopes": [], "provider": []}
+    for piece in pieces:
+        meaning, _, claim = piece.partition("=")
+        if meaning not in named or not claim or (meaning != "scopes" and named[meaning]):
+            raise ValueError(f"claims must have the form tenant=a,scopes=b,provider=c=value, not {piece}")
+        named[meaning].append(claim)
+    if not named["tenant"]:
+        raise ValueError("the claims must name the tenant's: tenant=claim")
+    return named
 
 
 def _pieces(text: str) -> tuple[str, ...]:
@@ -95,12 +109,16 @@ def _pieces(text: str) -> tuple[str, ...]:
 
 def _issuer(text: str) -> Issuer:
     url, *options = text.split(";")
-    given = dict(option.partition("=")[::2] for option in options)
-    if not _ISSUER.fullmatch(url) or not given.keys() <= {"tenant", "keys"} or len(given) < len(options):
-        raise ValueError(f"an issuer must have the form url, url;tenant=name or url;keys=url, not {text}")
-    if "tenant" in given and not is_tenant_name(given["tenant"]):
+    audiences = [option for option in options if option.startswith("audience=")]
+    others = [option.partition("=")[::2] for option in options if option not in audiences]
+    bound = dict(others)
+    known = bound.keys() <= {"tenant", "keys"} and len(bound) == len(others)
+    if not _ISSUER.fullmatch(url) or not known or not audiences or "audience=" in audiences:
+        raise ValueError(f"an issuer must have the form url;audience=name;tenant=name;keys=url, not {text}")
+    if "tenant" in bound and not is_tenant_name(bound["tenant"]):
         raise ValueError(f"no tenant can have this name: {text}")
-    return Issuer(url, given.get("tenant"), given.get("keys"))
+    names = frozenset(option.removeprefix("audience=") for option in audiences)
+    return Issuer(url, names, bound.get("tenant"), bound.get("keys"))
 
 
 def _scope_map(lines: tuple[str, ...]) -> ScopeMap:
@@ -142,7 +160,7 @@ class ForeignTokens:
         """Returns the trusted issuer of a token that is for us and valid now. Raises Unauthenticated."""
         named = members.get("iss")
         issuer = self._trust.issuers.get(named) if isinstance(named, str) else None
-        if issuer is None or not _is_for(members, self._trust.audiences) or not _holds(members, now):
+        if issuer is None or not _is_for(members, issuer.audiences) or not _holds(members, now):
             raise Unauthenticated
         # If a client also signs users in, its ID tokens have the audience of its access tokens. They prove to that
         # client who signed in, and must not give access.
