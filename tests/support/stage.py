@@ -53,7 +53,7 @@ from sweephand.store.tenants.collection_cache import CollectionTerms
 from sweephand.store.tenants.pointer_keys import PointerKeys
 from sweephand.store.views import totals
 from sweephand.store.views.totals import Totals
-from sweephand.telemetry import ALLOWED, METRICS
+from sweephand.telemetry import ALLOWED, UNITS
 from tests.faults.memory import Memory, in_memory
 from tests.support import aws, taps
 from tests.support import bucket as buckets
@@ -78,10 +78,11 @@ BASE_URL = "https://sweephand.example"
 
 @dataclass
 class Journal:
-    """Log lines as (level, message, members), metrics line by line, and their sums."""
+    """Log lines as (level, message, members), metrics line by line, and their sums. of_parts: with their dimension."""
 
     lines: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
     measures: list[dict[str, float | Sequence[float]]] = field(default_factory=list)
+    of_parts: list[tuple[dict[str, str], dict[str, float | Sequence[float]]]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     def info(self, message: str, /, **members: object) -> None:
@@ -96,9 +97,12 @@ class Journal:
     def count(self, metric: str, amount: float = 1) -> None:
         self.measure(**{metric: amount})
 
-    def measure(self, **values: float | Sequence[float]) -> None:
-        strangers = values.keys() - METRICS.keys()
+    def measure(self, part: Mapping[str, str] | None = None, /, **values: float | Sequence[float]) -> None:
+        strangers = values.keys() - UNITS.keys()
         assert not strangers, f"telemetry would refuse the metrics {strangers}"
+        if part is not None:
+            self.of_parts.append((dict(part), values))
+            return
         self.measures.append(values)
         for name, value in values.items():
             self.counts[name] += int(value if isinstance(value, int | float) else sum(value))

@@ -45,6 +45,9 @@ OUTPUTS = {
 }
 
 
+FUNCTIONS = {name for name, each in raw_template()["Resources"].items() if each["Type"] == "AWS::Serverless::Function"}
+
+
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_every_parameter_has_a_description(name):
     assert PARAMETERS[name]["Description"].endswith(".")
@@ -104,6 +107,7 @@ def test_the_cloudformation_form_shows_every_parameter_once(raw):
         ("VpcSecurityGroups", "sg-0a1b2c3d"),
         ("WarmUnits", "12000"),
         ("WarmUnits", "200000"),
+        ("MetricsOf", "acme/default,acme/app:billing.v2,globex/nightly"),
         ("ReservedConcurrency", "0,0,0"),
         ("ReservedConcurrency", "20,2,1000"),
         ("SweepWorkers", 5),
@@ -147,6 +151,9 @@ def test_a_sensible_value_is_accepted(name, value):
         ("VpcSubnets", "vpc-0a1b2c3d"),
         ("VpcSecurityGroups", "default"),
         ("WarmUnits", "11999"),
+        ("MetricsOf", "acme"),
+        ("MetricsOf", "acme/*"),
+        ("MetricsOf", ",".join(["a/b"] * 11)),
         ("ReservedConcurrency", "0"),
         ("ReservedConcurrency", "1,2,1001"),
         ("ReservedConcurrency", "1, 2, 3"),
@@ -240,7 +247,7 @@ def _longest(name):
     return likely.get(name) or ("y" * facts["MaxLength"] if "MaxLength" in facts else facts["Default"])
 
 
-@pytest.mark.parametrize("function", ["ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction"])
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
 def test_all_parameters_at_their_longest_fit_into_a_functions_environment_together(deployed, function):
     stack = deployed(**{name: _longest(name) for name in PARAMETERS if PARAMETERS[name]["Type"] == "String"})
     variables = stack["Resources"][function]["Properties"]["Environment"]["Variables"]

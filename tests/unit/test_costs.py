@@ -25,6 +25,15 @@ def test_an_idle_month_stays_within_its_budgets_without_the_free_tier() -> None:
     assert costs.total(costs.idle()).dollars <= A_MONTH
 
 
+def test_metrics_of_a_collection_and_of_an_application_have_a_stated_price() -> None:
+    prices = {line.what: line.dollars for line in costs.more() if "MetricsOf" in line.what}
+
+    assert [round(price, 2) for price in prices.values()] == [0.60, 0.90]
+    for what, price in prices.items():
+        assert what.count("`") == (6 if "collection" in what else 4)
+        assert f"| {what} | {price:.2f} |" in (ROOT / "docs" / "operate" / "costs.md").read_text()
+
+
 def test_units_come_from_the_benchmarks() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
 

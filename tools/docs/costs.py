@@ -277,6 +277,8 @@ def more() -> list[Line]:
     """Returns the lines that usage adds to a month, and a dashboard beyond the free ones."""
     return [
         Line("Each other metric, in a month in which it is written each hour", METRIC, METRIC),
+        Line("Metrics of a collection (`MetricsOf`): `Lateness`, `Failed`", 2 * METRIC, 2 * METRIC),
+        Line("Metrics of an application (`MetricsOf`): the same, and `Open`", 3 * METRIC, 3 * METRIC),
         Line("The dashboard (`Dashboard=on`, the default), from the account's fourth on", DASHBOARD, DASHBOARD),
         Line("10,000 tokens of the stack's own identity", 10_000 * KMS_RSA_REQUEST),
         Line("A million requests to the API: API Gateway", MILLION * HTTP_REQUEST),

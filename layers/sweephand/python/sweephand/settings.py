@@ -31,6 +31,7 @@ class Settings:
     dead_letter_queue_arn: str = ""
     archive_queue_url: str = ""
     application_queues: str = "sweephand"
+    metrics_of: str = ""
     queue_key_id: str = ""
     vpc_subnets: str = ""
     event_bus_name: str = ""

@@ -29,6 +29,8 @@ METRICS: Mapping[str, str] = {
     "Throttled": "Count",
 }
 """All metrics with their units. Each one costs money per month, so there are at most ten, with one dimension."""
+UNITS: Mapping[str, str] = {**METRICS, "Open": "Count"}
+"""The same, and the one that only applications with metrics of their own have (domain/watched.py)."""
 
 MEMBERS = (
     "actor advanced agent attempt broken claimed code consumer error findings job kind lateness_ms left method"
@@ -41,7 +43,7 @@ ALLOWED = frozenset(MEMBERS.split())
 class Telemetry:
     """The Journal of flow.world: Powertools' logger, and its metrics in separate lines.
 
-    stack: the only dimension, which separates the stacks of an account; never a tenant or a job.
+    stack: the dimension that separates the stacks of an account, and the only one of the stack's own metrics.
     """
 
     def __init__(self, stack: str) -> None:
@@ -70,17 +72,19 @@ class Telemetry:
     def count(self, metric: str, amount: float = 1) -> None:
         self.measure(**{metric: amount})
 
-    def measure(self, **values: float | Sequence[float]) -> None:
-        """Writes one line for CloudWatch, whatever the level of the log. Raises KeyError for a metric not in METRICS.
+    def measure(self, part: Mapping[str, str] | None = None, /, **values: float | Sequence[float]) -> None:
+        """Writes one line for CloudWatch, whatever the level of the log. Raises KeyError for a metric not in UNITS.
 
-        values: one or several per metric. Powertools starts a new line after 100 values of one metric.
+        part: a further dimension, for a collection or an application that the operator has listed. values: one or
+        several per metric. Powertools starts a new line after 100 values of one metric.
         """
         # Without this argument, the service from the environment would become a second dimension.
         metrics = EphemeralMetrics(namespace=NAMESPACE, service="")
-        metrics.add_dimension(name="stack", value=self._stack)
+        for dimension, value in {"stack": self._stack, **(part or {})}.items():
+            metrics.add_dimension(name=dimension, value=value)
         for name, given in values.items():
             for each in given if isinstance(given, Sequence) else (given,):
-                metrics.add_metric(name=name, unit=METRICS[name], value=each)
+                metrics.add_metric(name=name, unit=UNITS[name], value=each)
         if metrics.metric_set:
             # In one piece: Powertools prints a line and its end separately, and Lambda sends each at once. Another
             # thread's line in between would corrupt both.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from sweephand.domain.instants import from_ms
+from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.flow.world import World
+from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Letter
 from sweephand.records import dataclass
+
+with lazy():
+    from sweephand.domain import watched
 
 
 @dataclass(frozen=True)
@@ -35,13 +40,14 @@ class Verdict:
     """The outcome of a message. acknowledged: if False, the message is reported as failed and comes back.
 
     back_in_s: seconds until it comes back; None for the queue's visibility timeout. attempted: the run as it was
-    claimed for an attempt. ended: the run, if this message ended it.
+    claimed for an attempt. ended: the run, if this message ended it. job: of that run; None if it was deleted.
     """
 
     acknowledged: bool
     back_in_s: float | None = None
     attempted: Run | None = None
     ended: Run | None = None
+    job: Job | None = None
 
 
 DONE = Verdict(acknowledged=True)
@@ -75,10 +81,26 @@ def back_in_s(verdict: Verdict, message: Delivered, lease_s: float) -> float | N
 
 
 def measure(world: World, verdicts: Collection[Verdict]) -> None:
-    """Writes one line for these verdicts: the lateness of first attempts, and 0 or 1 for each run that ended.
+    """Writes one line for these verdicts, and one for each collection and application with metrics of its own.
 
-    A repeated pointer may count a reported result twice; only the totals in the table are exact.
+    A line has the lateness of first attempts, and 0 or 1 for each run that ended. A repeated pointer may count a
+    reported result twice; only the totals in the table are exact.
     """
+    _write(world, verdicts, None)
+    if world.settings.metrics_of:
+        parts = [(each, _parts_of(world, each)) for each in verdicts]
+        for part in frozenset[watched.Part]().union(*(own for _, own in parts)):
+            _write(world, [each for each, own in parts if part in own], {part.kind: part.value})
+
+
+def _parts_of(world: World, verdict: Verdict) -> frozenset[watched.Part]:
+    run = verdict.attempted or verdict.ended
+    if run is None or verdict.job is None:
+        return frozenset()
+    return watched.parts_of(world.settings.metrics_of, run, verdict.job)
+
+
+def _write(world: World, verdicts: Collection[Verdict], part: Mapping[str, str] | None) -> None:
     first = [run for each in verdicts if (run := each.attempted) and _shows_lateness(run)]
     ended = [run.state for each in verdicts if (run := each.ended)]
     values = {
@@ -86,7 +108,7 @@ def measure(world: World, verdicts: Collection[Verdict]) -> None:
         "Failed": [int(state in FAILED) for state in ended if state is State.SUCCESS or state in FAILED],
     }
     if any(values.values()):
-        world.journal.measure(**{name: found for name, found in values.items() if found})
+        world.journal.measure(part, **{name: each for name, each in values.items() if each})
 
 
 def _shows_lateness(run: Run) -> bool:

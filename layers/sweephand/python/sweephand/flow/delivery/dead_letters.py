@@ -26,6 +26,7 @@ from sweephand.threads import Threads, at_once
 
 with lazy():
     from sweephand.flow.bulk import carry_on
+    from sweephand.flow.delivery import backlogs
     from sweephand.flow.runs import ecs_tasks
 
 TAKEN_FOR_S = 15.0
@@ -43,8 +44,11 @@ _at_once = Threads("letter").map
 def take(world: World) -> int:
     """Settles the waiting dead letters. Returns how many it took.
 
-    A letter that cannot be settled now stays in the queue and is tried again, until it is 14 days old.
+    A letter that cannot be settled now stays in the queue and is tried again, until it is 14 days old. Measures the
+    backlogs of the applications that the operator has listed, because this is what runs each minute.
     """
+    if world.settings.metrics_of:
+        backlogs.measure(world)
     deadline = world.clock.monotonic() + TAKEN_FOR_S
     taken, more = _ten(world)
     if not more:

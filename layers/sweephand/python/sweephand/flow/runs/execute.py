@@ -82,7 +82,7 @@ def take(
         with _one_of_few(world, pointer, context, admitted) as decision:
             verdict = _attempt(world, home, owner, message, pointer, context, decision, work)
         if isinstance(verdict, Verdict):
-            return verdict
+            return replace(verdict, job=context.job) if verdict.attempted or verdict.ended else verdict
         context = replace(context, run=verdict)
     return Verdict(acknowledged=False, back_in_s=world.chance.uniform(1, 5))
 

@@ -251,7 +251,7 @@ def _concluded(
     said = execute.conclude(world, lane, run, outcome, context, also)
     if said.ended is None:
         raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
-    verdict.measure(world, [replace(said, attempted=None)])
+    verdict.measure(world, [replace(said, attempted=None, job=context.job)])
     return said.ended
 
 
