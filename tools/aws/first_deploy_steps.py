@@ -260,7 +260,7 @@ def update(run: Run) -> dict[str, Any]:
         job = create(api, "during the update", f"{run.target}/sync", [{"every": "PT5S"}])
         deploy(run, LogLevel="DEBUG")
         try:
-            deploy(run, LogLevel="DEBUG", ReservedConcurrency="0,0,1000")
+            deploy(run, LogLevel="DEBUG", ReservedConcurrency="1000,1000,1000")
             rolled_back = "the account had room for it"
         except StepFailed:
             rolled_back = run.client("cloudformation").describe_stacks(StackName=run.stack)["Stacks"][0]["StackStatus"]
