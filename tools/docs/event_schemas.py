@@ -235,7 +235,12 @@ CONSUMER: Members = {
 }
 TARGET: Members = {
     "collection": NO_COLLECTION,
-    "host": text(1, 512, description="The scheme, host and port. Nothing else of an address is in an event."),
+    "host": text(
+        1,
+        512,
+        description="The scheme, host and port of an address, nothing else of it; or the ARN, task definition,"
+        " namespace or storage account that does not answer.",
+    ),
     "wholeHost": {
         "type": "boolean",
         "description": "Whether the host does not answer at all; false if only one of its addresses does not.",

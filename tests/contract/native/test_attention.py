@@ -193,6 +193,26 @@ def test_a_host_that_does_not_answer_is_one_item_however_many_jobs_call_it(api: 
     assert item["sentence"].startswith("gone.example.org does not answer: 3 runs of 3 jobs failed since 2027-03-01T")
 
 
+def test_an_issuer_of_tokens_that_does_not_answer_is_named_instead_of_the_targets(api: Api) -> None:
+    message = "the token endpoint: no answer within 15 s"
+
+    def hangs(call: Call) -> Outcome:
+        api.stage.clock.advance(15)
+        return Outcome(Verdict.FAILED, Reason.NO_ANSWER, message=message, apart=True, issuer=True)
+
+    api.stage.endpoint.answer = hangs
+    token = {"type": "oauth2", "tokenUrl": "https://login.example/token", "clientId": "me", "secret": "s"}
+    for n in range(2):
+        url = f"https://works.example.org/{n}"
+        api.create(action={"type": "http", "url": url, "authentication": token}, schedules=[MINUTES])
+    api.stage.run(90)
+
+    items = api.get("/v1/attention").json["items"]
+
+    assert [item["id"] for item in items if item["kind"] == "target"] == ["https://login.example"]
+    assert [item["sentence"].endswith(f"{message}.") for item in items if item["kind"] == "errors"] == [True, True]
+
+
 def test_a_target_that_hangs_needs_attention_until_it_answers_even_if_no_run_has_failed_for_good(api: Api) -> None:
     def hangs(call: Call) -> Outcome:
         api.stage.clock.advance(15)

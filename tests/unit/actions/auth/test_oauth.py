@@ -279,3 +279,15 @@ def test_runs_that_wait_for_a_shared_token_request_one_themselves_when_it_fails(
         outcomes = list(pool.map(lambda _: there.run(), range(2)))
 
     assert sorted(outcome.verdict for outcome in outcomes) == [Verdict.FAILED, Verdict.SUCCEEDED]
+
+
+def test_an_outcome_says_whether_the_endpoint_was_asked_and_answered_or_stayed_silent() -> None:
+    with servers(given("tok-1"), (503, {}), (200, b"no JSON"), silence_s=0) as there:
+        fetched, cached = there.run(), there.run()
+        refused, garbage = there.run(job="k"), there.run(job="l")
+        there.silence_s = 5
+        silent = there.run(job="m", deadline_s=0.5)
+
+    said = [(each.apart, each.issuer) for each in (fetched, cached, refused, garbage, silent)]
+    assert said == [(False, True), (False, False), (True, True), (True, False), (True, True)]
+    assert silent.reason is Reason.NO_ANSWER

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from sweephand import actions
 from sweephand.actions.call import Call
+from sweephand.actions.kind import members_of
 from sweephand.domain import silence
 from sweephand.domain.event import EventType
-from sweephand.domain.job import ActionSpec
+from sweephand.domain.job import ActionDraft, ActionSpec
 from sweephand.domain.message import decode
 from sweephand.domain.run import Outcome, Reason, State, Verdict
 from sweephand.domain.runs.run_action import targets_of
@@ -23,6 +26,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.tenants import tenants, watches
 from sweephand.store.views import tenants as views
 from tests.support import aws
+from tests.support.acting import GUARD, ROLE, arn
 from tests.support.endpoint import BUSY, OK
 from tests.support.sources import START
 from tests.support.stage import TENANT, Stage
@@ -429,3 +433,132 @@ def test_a_server_of_tokens_that_does_not_answer_is_no_silent_target(stage: Stag
     stage.run(120)
 
     assert notes(stage) == set()
+
+
+# Targets that are no hosts
+
+KEY = {"sasKeyName": "send", "sasKey": "k"}
+SIGNED = {"roleArn": ROLE, "service": "execute-api", "region": "eu-central-1"}
+TOKEN_URL = "https://login.example/oauth/token"
+OTHERS = {
+    "lambda": ({"targetArn": arn("lambda", "function:f"), "roleArn": ROLE}, arn("lambda", "function:f")),
+    "sqs": ({"targetArn": arn("sqs", "orders"), "roleArn": ROLE}, arn("sqs", "orders")),
+    "sns": ({"targetArn": arn("sns", "news"), "roleArn": ROLE}, arn("sns", "news")),
+    "states": ({"targetArn": arn("states", "stateMachine:m"), "roleArn": ROLE}, arn("states", "stateMachine:m")),
+    "events": (
+        {"targetArn": arn("events", "event-bus/b"), "roleArn": ROLE, "source": "acme.orders", "detailType": "due"},
+        arn("events", "event-bus/b"),
+    ),
+    "azure_service_bus_queue": (
+        {"namespace": "ns", "queueName": "q", "authentication": {**KEY, "type": "sharedAccessKey"}},
+        "ns",
+    ),
+    "azure_storage_queue": ({"storageAccount": "acct", "queueName": "q", "sasToken": "sv=1&sig=abc"}, "acct"),
+    "http": (
+        {"url": "https://api.example/a", "authentication": {"type": "sigv4", **SIGNED}},
+        "https://api.example",
+    ),
+}
+
+
+def draft_of(kind: str, fields: Mapping[str, Any]) -> ActionDraft:
+    return actions.draft({"type": kind, **fields, "retry": {"type": "none"}}, field="action", guard=GUARD)
+
+
+def with_token() -> ActionDraft:
+    authentication = {"type": "oauth2", "tokenUrl": TOKEN_URL, "clientId": "me", "secret": "s"}
+    return draft_of("http", {"url": "https://api.example/a", "authentication": authentication})
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize(("outcome", "takes_s"), [(HANGS, 15.0), (REFUSED, 0.1)], ids=["hangs", "refuses"])
+def test_each_kind_of_target_is_noted_shown_and_reported_by_the_name_that_its_user_knows(
+    stage: Stage, kind: str, outcome: Outcome, takes_s: float
+) -> None:
+    fields, name = OTHERS[kind]
+    silent = True
+
+    def answer(call: Call) -> Outcome:
+        stage.clock.advance(takes_s if silent else 0)
+        return outcome if silent else OK
+
+    stage.endpoint.answer = answer
+    planned = stage.create(MINUTELY, action=draft_of(kind, fields))
+    stage.run(60 + 120)
+
+    assert notes(stage) == {name}
+    assert reports(stage) == [(name, True, outcome.reason)]
+    assert away(stage) == [name]
+    stage.run(70)
+    slow = [run for run in stage.runs(planned) if run.notes == (silence.note(name),)]
+    assert bool(slow) is (takes_s > 3)
+
+    silent = False
+    stage.run(130)
+    assert (notes(stage), away(stage)) == (set(), [])
+    assert len(stage.bus.of(EventType.TARGET_BACK)) == 1
+
+
+def test_an_error_of_a_function_is_an_answer(stage: Stage) -> None:
+    fails = Outcome(Verdict.FAILED, Reason.TARGET_ERROR, message="ValueError: no", retryable=True)
+    outcomes = [HANGS]
+    stage.endpoint.answer = lambda _: outcomes[-1]
+    stage.create(MINUTELY, action=draft_of("lambda", OTHERS["lambda"][0]))
+    stage.run(70)
+    assert notes(stage)
+
+    outcomes.append(fails)
+    stage.run(60)
+
+    assert notes(stage) == set()
+
+
+def test_a_hanging_issuer_of_tokens_is_noted_instead_of_the_target_until_it_answers(stage: Stage) -> None:
+    """An answer of the target to a token from the cache says nothing about the issuer."""
+    silent = replace(HANGS, apart=True, issuer=True)
+    outcomes = [silent]
+
+    def answer(_: Call) -> Outcome:
+        stage.clock.advance(15 if outcomes[-1] is silent else 0)
+        return outcomes[-1]
+
+    stage.endpoint.answer = answer
+    authentication = {"type": "oauth2", "tokenUrl": TOKEN_URL, "clientId": "me", "secret": "s"}
+    planned = stage.create(
+        MINUTELY, action=draft_of("http", {"url": "https://api.example/a", "authentication": authentication})
+    )
+    stage.run(60 + 120)
+    assert notes(stage) == {"https://login.example"}
+    assert reports(stage) == [("https://login.example", True, Reason.NO_ANSWER)]
+
+    outcomes.append(OK)
+    stage.run(60)
+    assert notes(stage) == {"https://login.example"}
+    assert stage.runs(planned)[-1].notes == (silence.note("https://login.example"),)
+
+    outcomes.append(replace(OK, issuer=True))
+    stage.run(60)
+    assert notes(stage) == set()
+    stage.run(5)
+    assert len(stage.bus.of(EventType.TARGET_BACK)) == 1
+
+
+def test_an_issuer_that_refuses_has_answered(stage: Stage) -> None:
+    outcomes = [replace(HANGS, apart=True, issuer=True)]
+    stage.endpoint.answer = lambda _: outcomes[-1]
+    stage.create(MINUTELY, action=with_token())
+    stage.run(70)
+    assert notes(stage) == {"https://login.example"}
+
+    outcomes.append(replace(BUSY, apart=True, issuer=True))
+    stage.run(60)
+
+    assert notes(stage) == set()
+
+
+@pytest.mark.parametrize("kind", sorted(actions.KINDS.keys() - {"event", "job", "queue"}))
+def test_each_kind_that_calls_something_outside_the_service_names_it(kind: str) -> None:
+    members = members_of(actions.KINDS[kind])
+    params = dict.fromkeys((each.name for each in members.values()), "x")
+
+    assert targets_of(ActionSpec(kind, {**params, "authentication": {}}, {}))

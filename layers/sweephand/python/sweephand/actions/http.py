@@ -240,6 +240,7 @@ class Http(Action):
         except CallFailed as failure:
             return _without_answer(failure, self.outcome.on_no_answer, limit_s)
         outcome = self._judged(call, answer, request_auth, limit_s)
+        outcome = replace(outcome, issuer=how.type == "oauth2" and not request_auth.kept)
         if self.dialect != AZURE:
             return outcome
         room = KEPT_WITH_HEADERS - min(len((outcome.answer or "").encode()), KEPT_BODY)

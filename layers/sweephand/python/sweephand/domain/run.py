@@ -153,6 +153,7 @@ class Outcome:
     whatever the policy. task: the ARN of the started ECS task. ends_as: the state of the run if no attempt follows;
     None if the reason determines it. answer_headers: one per line, without secrets; None if nobody reads them.
     apart: whether it is about another server, such as the one that issues tokens, and says nothing about the target.
+    issuer: whether the attempt asked the server that issues tokens, and that server answered or stayed silent.
     """
 
     verdict: Verdict
@@ -168,6 +169,7 @@ class Outcome:
     ends_as: State | None = None
     answer_headers: str | None = None
     apart: bool = False
+    issuer: bool = False
 
 
 @dataclass(frozen=True)

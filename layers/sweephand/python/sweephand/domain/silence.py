@@ -1,7 +1,8 @@
 """Targets that do not answer, by tenant: the notes that decide which calls wait in the slow queue. Pure.
 
-A note names a host or, while other addresses of the host answer, a single address. The first answer removes it, and
-it ends an hour after the last failure.
+A note names a target as its user does: a host or, while other addresses of the host answer, a single address; the host
+that issues tokens; a function, queue, topic or bus by its ARN. The first answer removes it, and it ends an hour after
+the last failure.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LEAST_WAIT, MOST_WAIT = timedelta(seconds=15), timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class SilentTarget:
-    """A host or an address that is watched because it does not answer. watched_since: since when; see Application."""
+    """A target that is watched because it does not answer. watched_since: since when; see Application."""
 
     tenant: str
     name: str
@@ -38,8 +39,10 @@ class SilentTarget:
 
     @property
     def host(self) -> str:
-        """Returns the scheme, the host and the port."""
-        scheme, _, rest = self.name.partition("://")
+        """Returns the scheme, the host and the port of an address; any other name as it is."""
+        scheme, separator, rest = self.name.partition("://")
+        if not separator:
+            return self.name
         return f"{scheme}://{rest.partition('/')[0]}".lower()
 
     @property
@@ -63,12 +66,19 @@ def did_not_answer(outcome: Outcome) -> Reason | None:
 
 def has_answered(outcome: Outcome) -> bool:
     """Returns whether the target answered. An attempt that failed before its call shows neither."""
-    return outcome.http_status is not None or outcome.verdict in {Verdict.SUCCEEDED, Verdict.ACCEPTED}
+    if outcome.http_status is not None or outcome.reason is Reason.TARGET_ERROR:
+        return True
+    return outcome.verdict in {Verdict.SUCCEEDED, Verdict.ACCEPTED}
 
 
 def of(notes: Notes, targets: tuple[str, ...], now: datetime) -> str | None:
-    """Returns the host or address of a call that is known not to answer; None if there is none."""
+    """Returns the first of a call's targets that is known not to answer; None if there is none."""
     return next((each for each in targets if each in notes and notes[each].until > now), None)
+
+
+def hanging(notes: Notes, targets: tuple[str, ...], now: datetime) -> str | None:
+    """Returns the first of a call's targets that is known to keep executors busy; None if there is none."""
+    return of({name: each for name, each in notes.items() if each.hangs}, targets, now)
 
 
 def noted(notes: Notes, target: str, reason: str, now: datetime, *, hangs: bool) -> Notes:

@@ -17,6 +17,7 @@ from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, b
 from sweephand.actions.call import Call
 from sweephand.actions.redaction import hidden
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.runs.reasons import ISSUER
 from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import CallFailed, Deadline, Outbound, check_url
@@ -64,7 +65,8 @@ def _fetched(
     except InvalidRequest as wrong:
         raise _not_given(Reason.GUARD, wrong.reason, retryable=False) from wrong
     except CallFailed as wrong:
-        raise _not_given(wrong.reason, wrong.message, retryable=wrong.reason is not Reason.GUARD) from wrong
+        refused = wrong.reason is Reason.GUARD
+        raise _not_given(wrong.reason, wrong.message, retryable=not refused, issuer=not refused) from wrong
     return _read(answer, call.clock.now(), client_secret)
 
 
@@ -91,9 +93,10 @@ def _read(answer: Answer, now: datetime, client_secret: str) -> CachedToken:
                 Verdict.FAILED,
                 Reason.HTTP_STATUS,
                 http_status=answer.status,
-                message=f"the token endpoint answered with status {answer.status}{cause}",
+                message=f"{ISSUER} answered with status {answer.status}{cause}",
                 retryable=is_transient(answer.status),
                 retry_after_s=retry_after_s(answer.header("retry-after"), now),
+                issuer=True,
             )
         )
     token, kind, life_s = said.get("access_token"), said.get("token_type"), said.get("expires_in", USUAL_LIFE_S)
@@ -120,8 +123,10 @@ def _json(body: bytes) -> Mapping[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _not_given(reason: Reason, message: str, *, retryable: bool) -> NotAuthenticated:
-    """Returns a failure. The rule for a silent target (onNoAnswer) does not apply, because nothing was sent to it."""
-    return NotAuthenticated(
-        Outcome(Verdict.FAILED, reason, message=f"the token endpoint: {message}", retryable=retryable)
-    )
+def _not_given(reason: Reason, message: str, *, retryable: bool, issuer: bool = False) -> NotAuthenticated:
+    """Returns a failure. The rule for a silent target (onNoAnswer) does not apply, because nothing was sent to it.
+
+    issuer: whether the endpoint stayed silent. One that answers without a token is not silent.
+    """
+    said = f"{ISSUER}: {message}"
+    return NotAuthenticated(Outcome(Verdict.FAILED, reason, message=said, retryable=retryable, issuer=issuer))

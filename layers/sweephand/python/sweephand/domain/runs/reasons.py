@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from sweephand.domain.run import Reason
 
+ISSUER = "the token endpoint"
+"""Begins the message of an attempt that failed before its call, because no token was issued."""
 MEANINGS: Mapping[Reason, str] = {
     Reason.ON_TIME: "The first attempt began at most 5 s after the planned instant.",
     Reason.LATE: "The first attempt began more than 5 s after the planned instant.",

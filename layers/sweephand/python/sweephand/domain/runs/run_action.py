@@ -33,11 +33,34 @@ def lane_of(action: ActionSpec, tenant: str) -> Lane:
     return Lane.FAST if limit_s <= FAST_ANSWER_S else Lane.SLOW
 
 
+NAMING = (("targetArn",), ("taskDefinition",), ("namespace", "queueName"), ("namespace", "topicPath"))
+NAMING += (("storageAccount", "queueName"),)
+"""The members that name the target of an action without a URL, the wider first."""
+
+
 def targets_of(action: ActionSpec) -> tuple[str, ...]:
-    """Returns the host and the address that the action calls, the wider first; empty if it makes no HTTP request."""
+    """Returns the targets that the action calls, by the names that its user gave them, the wider first.
+
+    They are a host and an address, an ARN, a task definition, or a namespace and its queue. Empty for an action that
+    calls nothing outside the service.
+    """
     url = action.params.get("url")
-    if not isinstance(url, str):
-        return ()
+    if isinstance(url, str):
+        return _of_url(url)
+    for names in NAMING:
+        if all(name in action.params for name in names):
+            named = [str(action.params[name]) for name in names]
+            return tuple("/".join(named[: number + 1])[:MOST_ADDRESS] for number in range(len(named)))
+    return ()
+
+
+def issuers_of(action: ActionSpec) -> tuple[str, ...]:
+    """Returns the host and the address that issue the tokens of the action's calls; empty if none does."""
+    url = action.params.get("authentication", {}).get("tokenUrl")
+    return _of_url(url) if isinstance(url, str) else ()
+
+
+def _of_url(url: str) -> tuple[str, str]:
     address = url.partition("#")[0].partition("?")[0]
     scheme, _, rest = address.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}".lower(), address[:MOST_ADDRESS]

@@ -389,14 +389,16 @@ def conclude(
 
 
 def _note_answer(world: World, lane: Lane, mine: Run, outcome: Outcome, context: RunContext) -> None:
-    """Notes whether the target of an attempt answers, if that is new."""
+    """Notes whether the target of an attempt, or the issuer of its token, answers, if that is new."""
     assert context.job is not None
     action = run_action.action_of(context.job, mine.kind)
-    answered = outcome.http_status is not None
-    if outcome.apart:
+    answered = outcome.http_status is not None or outcome.reason is Reason.TARGET_ERROR
+    if outcome.apart and not outcome.issuer:
         return
     if answered:
-        world.memory.answered(mine.tenant, run_action.targets_of(action), world.clock.now())
+        targets = () if outcome.apart else run_action.targets_of(action)
+        issuers = run_action.issuers_of(action) if outcome.issuer else ()
+        world.memory.answered(mine.tenant, (*targets, *issuers), world.clock.now())
     if context.terms.silences or not (answered or outcome.verdict is OutcomeVerdict.SUCCEEDED):
         silences.follow(world, mine, action, outcome, lane, context.terms.silences)
 

@@ -16,7 +16,7 @@ from sweephand.domain.instants import stamp, text, text_ms
 from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationState
 from sweephand.domain.run import Reason
-from sweephand.domain.runs.reasons import MEANINGS
+from sweephand.domain.runs.reasons import ISSUER, MEANINGS
 from sweephand.facades.http import Answer
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.operations.operations import may_see
@@ -142,8 +142,9 @@ def _errors(ctx: Context) -> Iterator[Item]:
 
 
 def _unanswered(ctx: Context, groups: Iterable[Group]) -> dict[str, list[Group]]:
-    """Returns the groups of failures without an answer, by host."""
-    unanswered = [each for each in groups if each.signature.reason in UNANSWERED]
+    """Returns the groups of failures without an answer of their target, by host."""
+    silent = [each for each in groups if each.signature.reason in UNANSWERED]
+    unanswered = [each for each in silent if not each.signature.text.startswith(ISSUER)]
     known = jobs.named_jobs(ctx.world.table, ctx.tenant, {each.signature.job_id for each in unanswered})
     of_host: dict[str, list[Group]] = defaultdict(list)
     for each in unanswered:
