@@ -200,6 +200,159 @@ def test_a_busy_worker_is_not_away(api, hand):
     assert back(api) == []
 
 
+ALLOW = {"overlap": "allow", **ALL}
+
+
+def hide(hand: Hand, message: Any, seconds: int) -> None:
+    hidden = {"VisibilityTimeout": seconds, "ReceiptHandle": message.receipt}
+    hand.api.stage.sqs.change_message_visibility(QueueUrl=hand.url, **hidden)
+
+
+def receive_alone(hand: Hand, seconds: int, hidden_s: int, most: int = 10) -> None:
+    """Lets a worker receive for this long whose claims fail: its messages come back after `hidden_s`."""
+    for _ in range(seconds // 5):
+        for message in hand.receive(most):
+            hide(hand, message, hidden_s)
+        hand.api.stage.run(5)
+
+
+@pytest.mark.parametrize("schedules", [EVERY_10_S, EVERY_MINUTE], ids=["busy", "quiet"])
+@pytest.mark.parametrize("hidden_s", [30, 70], ids=["the credential was revoked", "it crashes before its claim"])
+def test_a_worker_that_receives_but_never_claims_is_away_within_two_minutes(api, hand, hidden_s, schedules):
+    job = create(api, schedules=schedules, policies=ALLOW)
+    first_in_s = 10 if schedules is EVERY_10_S else 60
+    api.stage.run(first_in_s)
+
+    receive_alone(hand, 120, hidden_s)
+
+    [item] = attention(api)
+    assert (item["id"], item["since"][:19]) == ("billing", job["nextRunAt"][:19])
+    assert len(away(api)) == 1
+    assert [each["name"] for each in api.get("/v1/health", caller="provider").json["away"]] == ["billing"]
+    assert api.stage.journal.counts["Away"] >= 1
+    receive_alone(hand, 600, hidden_s)
+    assert (len(away(api)), back(api)) == (1, []), "it does not come back by receiving"
+
+    api.stage.run(hidden_s)
+    assert hand.work()
+    api.stage.run(5)
+    assert ([event["reason"] for event in back(api)], attention(api)) == (["RECEIVED"], [])
+
+
+def test_a_worker_that_registers_at_each_start_and_crashes_before_its_claim_is_away(api, hand):
+    create(api, schedules=EVERY_10_S, policies=ALLOW)
+    api.stage.run(10)
+
+    for _ in range(12):
+        register(api)
+        receive_alone(hand, 10, 70, most=1)
+
+    assert (len(away(api)), back(api)) == (1, [])
+
+
+@pytest.mark.parametrize("schedules", [EVERY_10_S, EVERY_MINUTE], ids=["busy", "quiet"])
+def test_a_worker_that_crashes_among_healthy_ones_makes_nobody_away(api, hand, schedules):
+    """It gets each message first, and again when the message comes back; the healthy ones get all others."""
+    create(api, schedules=schedules, policies=ALLOW)
+    api.stage.run(11 if schedules is EVERY_10_S else 61)
+    [poison] = hand.receive(1)
+    hide(hand, poison, 30)
+
+    for _ in range(120):
+        for message in hand.receive():
+            if message.body == poison.body:
+                hide(hand, message, 30)
+            elif (said := hand.claim(message).json)["verdict"] == "run":
+                assert hand.report(said["task"], message).status == 200
+                hand.delete(message)
+        api.stage.run(5)
+
+    assert (attention(api), away(api), back(api)) == ([], [], [])
+
+
+@pytest.mark.parametrize(("lease_s", "seconds"), [(60, 600), (120, 215), (600, 600)])
+def test_ten_busy_workers_with_a_backlog_are_not_away(api, hand, lease_s, seconds):
+    """Only those with the usual lease send heartbeats."""
+    job = create(api, schedules=EVERY_10_S, policies=ALLOW)
+    held: list[tuple[Any, dict[str, Any]]] = []
+
+    for second in range(1, seconds, 5):
+        for message in hand.receive(1) if len(held) < 10 else []:
+            said = hand.claim(message, leaseSeconds=lease_s).json
+            hide(hand, message, said["waitSeconds"] or lease_s + 10)
+            held += [(message, said["task"])] if said["verdict"] == "run" else []
+        for message, task in held if lease_s == 60 and second % 20 == 1 else []:
+            beat = {"owner": f"hand/{message.receipt}"}
+            assert api("POST", f"/v1/runs/{task['runId']}/heartbeat", beat).status == 200
+            hide(hand, message, 70)
+        api.stage.run(5)
+
+    assert len(held) == 10
+    assert (attention(api), away(api), back(api)) == ([], [], [])
+    assert states(api, job)["HELD"] >= 4
+
+
+def test_a_busy_worker_that_dies_is_away_within_two_minutes_of_its_lease(api, hand):
+    create(api, schedules=EVERY_10_S, policies=ALLOW)
+    api.stage.run(11)
+    [message] = hand.receive(1)
+    task = hand.claim(message).json["task"]
+    for _ in range(15):
+        hide(hand, message, 70)
+        beat = {"owner": f"hand/{message.receipt}"}
+        assert api("POST", f"/v1/runs/{task['runId']}/heartbeat", beat).status == 200
+        api.stage.run(20)
+    assert away(api) == []
+
+    api.stage.run(40 + 120)
+
+    assert len(away(api)) == 1
+
+
+def test_a_worker_whose_message_was_deleted_by_hand_is_busy_all_the_same(api, hand):
+    create(api, schedules=EVERY_10_S, policies=ALLOW)
+    api.stage.run(11)
+    [message] = hand.receive(1)
+    assert hand.claim(message, leaseSeconds=600).json["verdict"] == "run"
+
+    hand.delete(message)
+    api.stage.run(300)
+
+    assert (attention(api), away(api)) == ([], [])
+
+
+def test_a_busy_worker_of_one_version_says_nothing_about_another(api, hand):
+    pinned = Hand(api, register(api, version="2"), version="2")
+    create(api, schedules=EVERY_10_S, policies=ALLOW)
+    create(api, {**REPORT, "version": "2"}, schedules=EVERY_10_S, policies=ALLOW)
+    api.stage.run(11)
+    [message] = hand.receive(1)
+    assert hand.claim(message, leaseSeconds=600).json["verdict"] == "run"
+
+    receive_alone(pinned, 120, 30)
+
+    [event] = away(api)
+    assert event["applicationVersion"] == "2"
+
+
+def test_claims_and_heartbeats_cost_nothing_more_while_nothing_is_watched(api, hand):
+    create(api, policies={"overlap": "allow"})
+    due(api)
+    [message] = hand.receive()
+    api.stage.clock.advance(1)
+    with metered() as meter:
+        task = hand.claim(message).json["task"]
+        assert meter.take().writes == 1
+        for _ in range(8):
+            api.stage.run(20)
+            hide(hand, message, 70)
+            meter.take()
+            assert (
+                api("POST", f"/v1/runs/{task['runId']}/heartbeat", {"owner": f"hand/{message.receipt}"}).status == 200
+            )
+            assert meter.take().writes == 1
+
+
 def test_only_the_version_without_workers_is_away(api, hand):
     pinned = register(api, version="2")
     create(api, {**REPORT, "version": "2"})

@@ -15,7 +15,7 @@ from sweephand.store.dynamo.table import RunItem
 from sweephand.store.index import next_run_index
 from sweephand.store.job_sets import job_sets
 from sweephand.store.runs import ledger, run_rows
-from sweephand.store.tenants import applications, watches
+from sweephand.store.tenants import applications, tenants, watches
 from tests.support.stage import Stage
 from tests.unit.domain.nouns import MINUTE, NOW, TENANT, run
 
@@ -33,6 +33,8 @@ def test_writes_about_what_was_deleted_create_no_row(stage: Stage, table: Table)
 
     assert isinstance(watches.begin(table, BILLING, NOW, NOW, 2), Refused)
     applications.keep_tasks(table, replace(BILLING, tasks=("report",)))
+    applications.note_busy(table, BILLING, NOW)
+    assert isinstance(tenants.note_watched(table, "globex", "billing", watched=True), Refused)
     job_sets.claim(table, TENANT, "nightly", "somebody")
 
     assert stage.items() == before

@@ -29,6 +29,10 @@ UNCLAIMED_AFTER = timedelta(seconds=60)
 """A run that no worker has taken this long after its message arrived gets its row from an executor."""
 CHECKED_AFTER, CHECKED_AGAIN = timedelta(seconds=30), timedelta(seconds=60)
 """When an application is first checked after a run was left unclaimed, and how often after that."""
+CLAIMS_WITHIN = timedelta(seconds=112)
+"""If workers receive messages but none has claimed a run this long after one was due, they count as away."""
+LONG_LEASE = timedelta(seconds=55)
+"""A lease that still lasts this long may see no heartbeat while the application is judged."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,9 @@ class Application:
     """A registered application. version: only workers of this version read the queue; None if all of them do.
 
     watched_since: since when its first unclaimed message waits; None while the application is not watched. away_at:
-    when it was found that nobody receives its messages. waiting: how many waited at the last check. seen_at: when a
-    worker came, which the next check publishes. tasks: those that the workers of this version know.
+    when it was found that nobody takes its runs. waiting: how many messages waited at the last check. seen_at: when a
+    worker came, which the next check publishes. busy_until: how long a worker holds one of its runs, as far as that was
+    noted: while the application is watched, and for long leases. tasks: those that the workers of this version know.
     """
 
     tenant: str
@@ -48,6 +53,7 @@ class Application:
     away_at: datetime | None = None
     waiting: int = 0
     seen_at: datetime | None = None
+    busy_until: datetime | None = None
     tasks: tuple[str, ...] = ()
 
     @property

@@ -61,7 +61,8 @@ class Tenant:
 
     withheld: scopes that the provider withholds from all callers of the tenant. created_by, modified_by: client ids;
     None for the service and for rows that are older than these members. off_times: when it was disabled
-    (domain.occurrences.off_times). silences: targets that do not answer its calls, by host or address.
+    (domain.occurrences.off_times). silences: targets that do not answer its calls, by host or address. watched: the row
+    keys of applications that are watched, so that their workers note that they are there.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Tenant:
     modified_by: str | None = None
     off_times: str | None = None
     silences: Mapping[str, Silence] = field(default_factory=dict)
+    watched: frozenset[str] = frozenset()
 
 
 MOST_SCHEDULES = 10_000_000
@@ -203,7 +205,7 @@ class Terms:
     enabled: whether both are enabled. tenant_active: whether the tenant is. purging: whether one of them is being
     deleted with everything in it. tenant_since: when the tenant was created; None if it does not exist. withheld: the
     scopes that no caller of the tenant has. off_times: when one of the two was disabled. attributes: see Collection.
-    silences: see Tenant.
+    silences, watched: see Tenant.
     """
 
     enabled: bool = True
@@ -221,3 +223,4 @@ class Terms:
     off_times: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     silences: Mapping[str, Silence] = field(default_factory=dict)
+    watched: frozenset[str] = frozenset()

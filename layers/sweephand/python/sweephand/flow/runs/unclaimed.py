@@ -7,9 +7,9 @@ are right even if no worker ever comes back.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from sweephand.domain.application import QUEUE, UNCLAIMED_AFTER
+from sweephand.domain.application import LONG_LEASE, QUEUE, UNCLAIMED_AFTER
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import CLAIMABLE, Kind, Reason, Run, State
 from sweephand.domain.runs import admission, run_action
@@ -47,8 +47,18 @@ def look(world: World, message: Delivered, pointer: Pointer) -> None:
     if busy_until is not None and busy_until > world.clock.now():
         again = replace(pointer, subject=Subject.UNCLAIMED)
         world.queue.send_one(Delivery(again, busy_until + UNCLAIMED_AFTER, Lane.FAST))
+        if run.state is State.TRIGGERED and busy_until > world.clock.now() + LONG_LEASE:
+            _note_busy(world, run, busy_until)
     else:
         _watch(world, pointer, gate_rows.context_of(world, pointer))
+
+
+def _note_busy(world: World, run: Run, until: datetime) -> None:
+    """Notes a long lease, whose worker need not send a heartbeat when its application is judged."""
+    job = jobs.read_job(world.table, run.tenant, run.job_id)
+    action = None if job is None else run_action.action_of(job, run.kind)
+    if action is not None and action.kind == QUEUE:
+        absence.busy(world, run.tenant, action.params, until)
 
 
 def _without_row(world: World, message: Delivered, pointer: Pointer) -> None:
@@ -100,7 +110,7 @@ def _watch(world: World, pointer: Pointer, context: RunContext) -> None:
     if context.job is not None and _is_for_workers(context, pointer.kind):
         params = run_action.action_of(context.job, pointer.kind).params
         arrived_at = max(pointer.instant, world.clock.now() - UNCLAIMED_AFTER - SLACK)
-        absence.begin(world, pointer.tenant, params, arrived_at)
+        absence.begin(world, pointer, params, arrived_at)
 
 
 def _is_for_workers(context: RunContext, kind: Kind) -> bool:

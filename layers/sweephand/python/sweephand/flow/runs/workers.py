@@ -30,6 +30,7 @@ from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.security import marks
+from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Written
 from sweephand.store.runs import ledger
 from sweephand.store.tenants import applications
@@ -89,8 +90,9 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
         raise InvalidRequest("message", "is not a message of this service: send the body exactly as received")
     if _holds(context.run, wanted.owner) and context.run is not None and (context.run.lease_until or now) > now:
         return _task(world, context.run, context)
-    if context.run is not None:  # its message waited, so the application may be watched
-        absence.seen(world, pointer.tenant, wanted.name, wanted.version)
+    if keys.application(wanted.name, wanted.version) in context.terms.watched:
+        until = now + timedelta(seconds=wanted.lease_s)
+        absence.came(world, pointer.tenant, wanted.name, wanted.version, until)
     message = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
     leased = replace(world, settings=replace(world.settings, lease_s=float(wanted.lease_s)))
     tasks: list[Task] = []
@@ -148,8 +150,10 @@ def extend(world: World, tenant: str, owner_id: str, uuid: str, owner: str, leas
         why = f"this worker does not hold the run and must stop the task: {there.state_in_words}"
         raise Conflict(why, code=LEASE_LOST)
     run = ledger.read(world.table, tenant, owner_id, uuid)
-    if run is not None and run.flow_key is not None and _holds(run, owner):
-        calls.stay(world, tenant, run.flow_key, uuid, until)
+    if run is not None and _holds(run, owner):
+        absence.holds(world, tenant, run.job_id, run.kind, until)
+        if run.flow_key is not None:
+            calls.stay(world, tenant, run.flow_key, uuid, until)
     return until
 
 

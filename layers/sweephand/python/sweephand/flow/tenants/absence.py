@@ -3,6 +3,9 @@
 A run that no worker has taken begins the watch of its application, a run that is held that of its consumer, and a call
 without an answer that of its target. While a watch lasts, the sweep has it checked each minute. Nothing else is checked
 or costs anything.
+
+Workers that receive messages may still be unable to claim a run. While their application is watched, they therefore
+count as there only if one of them claims a run or holds one under its lease.
 """
 
 from __future__ import annotations
@@ -12,22 +15,28 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sweephand.domain.application import CHECKED_AFTER, Application
+from sweephand.domain.application import CHECKED_AFTER, CLAIMS_WITHIN, Application
 from sweephand.domain.collection import Silence
 from sweephand.domain.consumer import Consumer, Phase
+from sweephand.domain.job import DEFAULT_COLLECTION
 from sweephand.domain.message import Pointer, Subject
+from sweephand.domain.run import Kind
+from sweephand.domain.runs import run_action
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import SilentTarget
 from sweephand.flow import events
 from sweephand.flow.concurrency import tolerated
+from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.store.consumers import consumers
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Written
+from sweephand.store.jobs import jobs
 from sweephand.store.tenants import applications, tenants, watches
 from sweephand.store.tenants.watches import Watched
+from sweephand.store.views import runs as run_views
 
 MOST_WAITING = 100
 """How many of the runs that are held for a consumer are counted."""
@@ -37,7 +46,7 @@ class Back(StrEnum):
     """The reason why something is no longer away."""
 
     RECEIVED = "RECEIVED"
-    """A worker has come, or receives messages; the consumer has started; or the target has answered."""
+    """A worker has claimed a run; the consumer has started; or the target has answered."""
     NOTHING_WAITS = "NOTHING_WAITS"
     """Nothing waits: messages were deleted, or SQS has kept them for 14 days; held runs have ended; no call failed for
     an hour.
@@ -46,34 +55,87 @@ class Back(StrEnum):
     """The application or the consumer was deleted."""
 
 
-def begin(world: World, tenant: str, params: Mapping[str, Any], since: datetime) -> None:
-    """Watches the application that an action names, unless it is watched. since: when its message could be received.
+def begin(world: World, unclaimed: Pointer, params: Mapping[str, Any], since: datetime) -> None:
+    """Watches the application that the action of a run names, unless it is watched.
 
-    The sweep repeats a check whose message is lost. Raises Unavailable.
+    since: when its message could be received. The sweep repeats a check whose message is lost. Raises Unavailable.
     """
-    found = applications.read(world.table, tenant, params["application"], params.get("version"))
+    found = applications.read(world.table, unclaimed.tenant, params["application"], params.get("version"))
     if found is not None:
-        watch(world, found, since)
+        watch(world, found, since, unclaimed.schedule)
 
 
-def watch(world: World, watched: Watched, since: datetime) -> None:
-    """Begins a watch, unless there is one. since: when the first of what waits was due. Raises Unavailable."""
+def watch(world: World, watched: Watched, since: datetime, schedule: str | None = None) -> None:
+    """Begins a watch, unless there is one. since: when the first of what waits was due. Raises Unavailable.
+
+    schedule: that of the run that waits for a worker.
+    """
     if watched.watched_since is not None:
         return
+    if isinstance(watched, Application):
+        _ask_workers(world, watched)
     now = world.clock.now()
     if isinstance(watches.begin(world.table, watched, since, now, world.shards), Written):
-        _send_check(world, watched, now + CHECKED_AFTER)
+        _send_check(world, watched, now + CHECKED_AFTER, schedule)
 
 
-def seen(world: World, tenant: str, name: str, version: str | None) -> None:
-    """Notes that a worker of the application came, if it is watched; the next check publishes it. Best effort."""
+def _ask_workers(world: World, application: Application) -> None:
+    """Makes workers note that they are there, by a note in the tenant's row, which each of their requests reads."""
+    key = watches.key_of(application)[1]
+    if key not in _watched_of(world, application.tenant):
+        tenants.note_watched(world.table, application.tenant, key, watched=True)
+        world.terms.forget(application.tenant)
+
+
+def _watched_of(world: World, tenant: str) -> frozenset[str]:
+    return world.terms.of(tenant, DEFAULT_COLLECTION, kept_s=tenancy.TENANT_KEPT_S).watched
+
+
+def came(world: World, tenant: str, name: str, version: str | None, until: datetime) -> None:
+    """Notes that a worker of a watched application claims a run; the next check publishes it. Best effort.
+
+    until: when its lease ends.
+    """
     with tolerated(world, "that a worker came is noted with its next claim"):
-        found = applications.read(world.table, tenant, name, version, consistent=False)
-        if found is None or found.watched_since is None or found.seen_at is not None:
+        found = applications.read(world.table, tenant, name, version)
+        if found is None or found.watched_since is None:
+            _forget_watched(world, tenant, keys.application(name, version))
             return
+        _note_busy(world, found, until)
         now = world.clock.now()
-        if isinstance(watches.see(world.table, found, now), Written):
+        if found.seen_at is None and isinstance(watches.see(world.table, found, now), Written):
             _send_check(world, found, now)
+
+
+def _forget_watched(world: World, tenant: str, application: str) -> None:
+    tenants.note_watched(world.table, tenant, application, watched=False)
+    world.terms.forget(tenant)
+
+
+def holds(world: World, tenant: str, job_id: str, kind: Kind, until: datetime) -> None:
+    """Notes that a worker still holds a run, if an application is watched. until: when its lease ends. Best effort."""
+    if not _watched_of(world, tenant):
+        return
+    with tolerated(world, "that a worker is busy is noted with its next heartbeat"):
+        job = jobs.read_job(world.table, tenant, job_id)
+        if job is not None:
+            busy(world, tenant, run_action.action_of(job, kind).params, until)
+
+
+def busy(world: World, tenant: str, params: Mapping[str, Any], until: datetime) -> None:
+    """Notes how long a worker holds a run of the application that an action names. Raises Unavailable."""
+    found = applications.read(world.table, tenant, params["application"], params.get("version"))
+    if found is not None:
+        _note_busy(world, found, until)
+        if found.away_at is not None:
+            check_soon(world, found)
+
+
+def _note_busy(world: World, application: Application, until: datetime) -> None:
+    """Notes a lease, unless one that ends little earlier is noted: many workers may be busy."""
+    now = world.clock.now()
+    if application.busy_until is None or application.busy_until - now < (until - now) / 2:
+        applications.note_busy(world.table, application, until)
 
 
 def check_soon(world: World, watched: Watched) -> None:
@@ -82,22 +144,23 @@ def check_soon(world: World, watched: Watched) -> None:
         _send_check(world, watched, world.clock.now())
 
 
-def _send_check(world: World, watched: Watched, at: datetime) -> None:
+def _send_check(world: World, watched: Watched, at: datetime, schedule: str | None = None) -> None:
     tenant, sk = watched.tenant, watches.key_of(watched)[1]
     with tolerated(world, "it is checked at its next wake"):
-        world.queue.send_one(Delivery(Pointer(tenant, sk, None, "", at, subject=Subject.WATCH), at, Lane.FAST))
+        world.queue.send_one(Delivery(Pointer(tenant, sk, schedule, "", at, subject=Subject.WATCH), at, Lane.FAST))
 
 
 @dataclass(frozen=True)
 class _Standing:
     """How something stands. waiting: how much waits for it. received: whether somebody receives it, or is about to.
 
-    reason: why a target does not answer.
+    reason: why a target does not answer. known_at: when it can be judged, if it is too early.
     """
 
     waiting: int
     received: bool
     reason: str | None = None
+    known_at: datetime | None = None
 
 
 def check(world: World, pointer: Pointer) -> None:
@@ -108,8 +171,12 @@ def check(world: World, pointer: Pointer) -> None:
     watched = _read(world, pointer.tenant, pointer.job)
     if watched is None or watched.watched_since is None:
         return
-    standing = _standing(world, watched)
-    if standing.received and (watched.away_at is not None or not standing.waiting):
+    if isinstance(watched, Application):
+        _ask_workers(world, watched)
+    standing = _standing(world, watched, pointer.schedule)
+    if standing.known_at is not None:
+        _send_check(world, watched, standing.known_at, pointer.schedule)
+    elif standing.received and (watched.away_at is not None or not standing.waiting):
         end(world, watched, Back.RECEIVED)
         _watch_on(world, watched, standing)
     elif not standing.waiting:
@@ -127,22 +194,43 @@ def _read(world: World, tenant: str, sk: str) -> Watched | None:
     return consumers.read(world.table, tenant, name)
 
 
-def _standing(world: World, watched: Watched) -> _Standing:
+def _standing(world: World, watched: Watched, schedule: str | None) -> _Standing:
     match watched:
         case Application():
-            return _of_application(world, watched)
+            return _of_application(world, watched, schedule)
         case Consumer():
             return _of_consumer(world, watched)
         case SilentTarget():
             return _of_target(world, watched)
 
 
-def _of_application(world: World, application: Application) -> _Standing:
-    """Judges by its queue. Workers that are busy keep messages in flight, so they are not away."""
-    backlog = world.queue.backlog_of(application.lane)
+def _of_application(world: World, application: Application, schedule: str | None) -> _Standing:
+    """Judges by claims and leases. Messages in flight show only that somebody receives and perhaps will claim."""
+    assert application.watched_since is not None
     if application.seen_at is not None:
         return _Standing(0, received=True)
-    return _Standing(backlog.ready + backlog.in_flight, received=backlog.in_flight > 0)
+    backlog, now = world.queue.backlog_of(application.lane), world.clock.now()
+    waiting = backlog.ready + backlog.in_flight
+    if application.busy_until is not None and application.busy_until > now:
+        return _Standing(waiting, received=True)
+    if not backlog.in_flight or application.away_at is not None:
+        return _Standing(waiting, received=False)
+    known_at = application.watched_since + CLAIMS_WITHIN
+    if now < known_at:
+        return _Standing(waiting, received=False, known_at=known_at)
+    claimed = schedule is not None and _claimed_since(world, application, schedule)
+    return _Standing(0 if claimed else waiting, received=claimed)
+
+
+def _claimed_since(world: World, application: Application, schedule: str) -> bool:
+    """Returns whether a worker took a run of the schedule that is later than the one that waits.
+
+    Workers note their claims only from the moment the watch began, which was a minute after that run was due.
+    """
+    since, now = application.watched_since, world.clock.now()
+    assert since is not None
+    later = run_views.planned_between(world.table, application.tenant, schedule, since, now)
+    return any(run.started_at is not None for run in later)
 
 
 def _of_consumer(world: World, consumer: Consumer) -> _Standing:
@@ -191,4 +279,6 @@ def end(world: World, watched: Watched, why: Back) -> None:
     if watched.away_at is not None:
         seen_at = watched.seen_at if isinstance(watched, Application) else None
         events.back(world, watched, why.value, seen_at or world.clock.now())
+    if isinstance(watched, Application):
+        _forget_watched(world, watched.tenant, watches.key_of(watched)[1])
     watches.end(world.table, watched)

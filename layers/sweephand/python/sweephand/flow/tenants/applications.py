@@ -56,8 +56,6 @@ def register(
         raise QuotaExceeded(f"the tenant has {MOST} applications and versions already")
     found = there or Application(tenant, name, version, world.clock.now(), tasks=tasks or ())
     world.queue.provide(found.lane, _attributes(world), _tags(world, found))
-    if found.watched_since is not None:
-        absence.seen(world, tenant, name, version)
     if there is None:
         done = world.table.transact([applications.put_op(world.table, found), *tenancy.stays_ops(world, tenant)])
         if isinstance(done, Cancelled):

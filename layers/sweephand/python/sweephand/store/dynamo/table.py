@@ -35,7 +35,8 @@ class TenantItem(Item):
     """A tenant, and its row in the stack's register.
 
     Only the tenant's own row contains: applications (JSON, name -> since when, or [since when, by whom]), purge (an
-    operation's id), off_times (when it was disabled) and silences (JSON, target -> [since, until, reason, hangs]).
+    operation's id), off_times (when it was disabled), silences (JSON, target -> [since, until, reason, hangs]) and
+    watched (keys of applications).
     runs_per_minute, descendants: only if they differ from the defaults of domain.collection.Pace. withheld: scopes,
     separated by spaces.
     """
@@ -50,6 +51,7 @@ class TenantItem(Item):
     withheld = UnicodeAttribute(null=True)
     off_times = UnicodeAttribute(null=True)
     silences = UnicodeAttribute(null=True)
+    watched = UnicodeSetAttribute(null=True)
     created_at = Integer()
     created_by = UnicodeAttribute(null=True)
     modified_at = Integer(null=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 
 from sweephand.domain.application import Application
 from sweephand.store.dynamo import keys
@@ -18,6 +20,7 @@ class ApplicationItem(WatchedItem):
     name = UnicodeAttribute()
     version = UnicodeAttribute(null=True)
     created_at = Integer()
+    busy_until = Integer(null=True)
     tasks = UnicodeAttribute(null=True)
 
 
@@ -37,6 +40,12 @@ def put_op(table: Table, application: Application) -> Op:
 def keep_tasks(table: Table, application: Application) -> None:
     """Writes the tasks that the workers of a registered version know."""
     table.update(*key_of(application), _APPLICATIONS.changes(application, "tasks"), ApplicationItem.pk.exists())
+
+
+def note_busy(table: Table, application: Application, until: datetime) -> None:
+    """Notes how long a worker holds one of the runs of a registered application. The note outlasts a watch."""
+    busy = replace(application, busy_until=until)
+    table.update(*key_of(application), _APPLICATIONS.changes(busy, "busy_until"), ApplicationItem.pk.exists())
 
 
 def knowing(table: Table, tenant: str, name: str, task: str) -> Application | None:

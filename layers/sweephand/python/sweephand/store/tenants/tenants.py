@@ -85,6 +85,7 @@ _TENANTS = Codec(
         "state": one_of(TenantState),
         "applications": Column(_applications, _applications_text),
         "silences": Column(_silences, _silences_text),
+        "watched": Column(frozenset, set),
         "withheld": Column(lambda text: frozenset(text.split()), lambda scopes: " ".join(sorted(scopes))),
     },
     but="pace",
@@ -165,6 +166,12 @@ def note_silences(table: Table, before: Tenant, silences: Mapping[str, Silence])
     item, known = _item_of(replace(before, silences=silences)), _item_of(before).silences
     same = TenantItem.silences == known if known else TenantItem.silences.does_not_exist()
     return table.update(item.pk, item.sk, changes(item, "silences"), every(TenantItem.pk.exists(), same))
+
+
+def note_watched(table: Table, tenant: str, application: str, *, watched: bool) -> Written | Refused:
+    """Notes whether an application is watched [the tenant exists]. application: the key of its row."""
+    change = TenantItem.watched.add if watched else TenantItem.watched.delete
+    return table.update(keys.tenant(tenant), keys.TENANT, [change({application})], TenantItem.pk.exists())
 
 
 def purge_ops(table: Table, before: Tenant, operation_id: str) -> list[Op]:
@@ -280,6 +287,7 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
             pace=own.pace,
             off_times=own.off_times,
             silences=own.silences,
+            watched=own.watched,
         )
     if collection_key not in rows:
         return terms
