@@ -185,6 +185,10 @@ sam-build: setup-sam ## sam build, for both processors
 sbom: setup ## Write sbom.json: the packages of the layers with their versions and hashes (CycloneDX)
 	@$(PY) -m tools.dist.sbom
 
+.PHONY: dist
+dist: setup ## Write what a release publishes into dist/: wheel, source, stack with its layers, sbom, checksums
+	@$(PY) -m tools.dist.build
+
 .PHONY: sam-deploy-local
 sam-deploy-local: setup sam-build ## sam deploy of what was built to the local stack's emulator, as a stack of its own
 	@$(PY) -m tools.aws.sam_deploy_local
@@ -204,5 +208,5 @@ test-sam-local: setup setup-sam ## sam local in containers; with CI=true it inst
 .PHONY: clean
 clean: ## Remove what was built and installed, and the local stack's state
 	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(LOCAL) stop; fi
-	rm -rf .venv .venv-sam .venv-bench .venv-clients .venv-azure .venv-azure-2 .aws-sam .local .cache env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-sam .venv-bench .venv-clients .venv-azure .venv-azure-2 .aws-sam .local .cache dist env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +

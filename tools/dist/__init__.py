@@ -1,1 +1,1 @@
-"""Makes what is published: the requirements of the layers and the bill of materials."""
+"""Makes what a release publishes, and the requirements of its layers."""
