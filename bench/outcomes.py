@@ -22,7 +22,7 @@ from sweephand.facades.azure.job_fields import POLICIES
 from sweephand.flow.delivery import dead_letters
 from sweephand.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
 from sweephand.flow.runs import results
-from tests.support import aws
+from sweephand.testing.service import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG, Answer
 from tests.support.stage import TENANT, Stage, stage
 
@@ -55,7 +55,7 @@ def _pause(there: Stage, planned: Any) -> None:
 
 def _bury(there: Stage, _planned: Any) -> None:
     """Turns the message into a dead letter that has come back too often: SQS moves it to the dead letters."""
-    queue = there.sqs._queues[aws.URLS[Lane.FAST]]
+    queue = there.sqs._queues[URLS[Lane.FAST]]
     for message in queue.messages:
         given_up = replace(decode(message.body), returns=dead_letters.MOST_RETURNS, sent_at=message.sent_at)
         message.body, message.receive_count = encode(given_up), queue.most_receives or 0

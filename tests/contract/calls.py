@@ -13,8 +13,8 @@ from urllib.parse import unquote_to_bytes, urlencode
 
 from sweephand.domain.members.json_text import Number, dumps
 from sweephand.store.dynamo.keys import TURN
+from sweephand.testing.taps import Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Passing
 
 CANARY = "canary"
 """Stands in every secret of these tests, and in no answer and no log line."""

@@ -20,9 +20,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from sweephand.testing import memory, statements
 from tests.engine import rules
-from tests.faults import memory
-from tests.support import statements
 
 BINARY = Path(__file__).parents[2] / ".cache/table-engine/node_modules/@dynoxide/linux-x64/dynoxide"
 OURS_ALONE = frozenset({"Scan"})
@@ -102,7 +101,7 @@ class Engine:
 
 
 class Mirror:
-    """Stands for tests.faults.memory.Dynamo, and asks both."""
+    """Stands for sweephand.testing.memory.Dynamo, and asks both."""
 
     def __init__(self, own: memory.Dynamo, engine: Engine) -> None:
         self._own = own

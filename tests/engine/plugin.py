@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sweephand.testing import memory
 from tests.engine.mirror import Engine, Mirror
-from tests.faults import memory
 
 
 def hold_against_engine() -> Callable[[bool], None]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sweephand.testing.memory import Dynamo
 from tests.engine.mirror import GRAMMAR, Engine, Mirror
-from tests.faults.memory import Dynamo
 from tests.support import aws
 
 KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}

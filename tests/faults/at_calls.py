@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweephand.errors import SweephandError
-from tests.support.taps import Act, Crash, Fault, Passing, answer_lost, conflict, crash_after, crash_before, some_failed
+from sweephand.testing.taps import Act, Fault, Passing
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, some_failed
 from tests.support.taps import refused as throttled
 
 KINDS: dict[str, Fault] = {

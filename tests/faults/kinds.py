@@ -12,11 +12,11 @@ from sweephand.domain.schedule import Lane
 from sweephand.flow.runs import results
 from sweephand.sdk.errors import TransportError
 from sweephand.sdk.transport.request import Answer
-from tests.faults.memory import Items
+from sweephand.testing.memory import Items
+from sweephand.testing.queues import Message
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.faults.play import TENANT, Met, Play
 from tests.support import taps
-from tests.support.queues import Message
-from tests.support.taps import Act, Fault
 
 READS = {"Query", "GetItem", "BatchGetItem", "GetObject", "ListObjectsV2"}
 WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
@@ -63,7 +63,7 @@ def _leaves_a_trace(met: Met) -> bool:
 def _row_refused(code: str) -> Fault:
     """Refuses a row. BatchExecuteStatement: the first statement is not carried out, the others are."""
 
-    def fault(passing: taps.Passing, act: Act) -> Any:
+    def fault(passing: Passing, act: Act) -> Any:
         first, *others = passing.request["Statements"]
         passing.request["Statements"][:] = others
         answer = act() if others else {"Responses": []}
@@ -74,7 +74,7 @@ def _row_refused(code: str) -> Fault:
     return fault
 
 
-def _event_refused(passing: taps.Passing, act: Act) -> Any:
+def _event_refused(passing: Passing, act: Act) -> Any:
     """Refuses an event. PutEvents: the first is not taken, the others are."""
     first, *others = passing.request["Entries"]
     passing.request["Entries"] = others
@@ -84,7 +84,7 @@ def _event_refused(passing: taps.Passing, act: Act) -> Any:
     return {"FailedEntryCount": 1, "Entries": [refused, *answer["Entries"]]}
 
 
-def _keys_left(passing: taps.Passing, act: Act) -> Any:
+def _keys_left(passing: Passing, act: Act) -> Any:
     """Leaves keys undone. BatchGetItem: the first key is left for another call."""
     ((table, wanted),) = passing.request["RequestItems"].items()
     first, *others = wanted["Keys"]
@@ -95,7 +95,7 @@ def _keys_left(passing: taps.Passing, act: Act) -> Any:
     return {**act(), "UnprocessedKeys": left}
 
 
-def _server_fault(passing: taps.Passing, _act: Act) -> Any:
+def _server_fault(passing: Passing, _act: Act) -> Any:
     """Fails after all the SDK's tries."""
     error = {"Code": "InternalServerError", "Message": "sorry"}
     raise ClientError({"Error": error, "ResponseMetadata": {"HTTPStatusCode": 500}}, passing.operation)

@@ -17,22 +17,22 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
-from sweephand.flow.delivery import dispatch
 from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.sweep import sweep
 from sweephand.schedules.calendars import calendars
 from sweephand.schedules.timing import load
 from sweephand.sdk.errors import TransportError
 from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import run_rows
+from sweephand.testing.memory import Memory
+from sweephand.testing.service import DEAD, URLS
+from sweephand.testing.sources import START
+from sweephand.testing.taps import Act, Passing, Taps
+from sweephand.threads import in_turn
 from tests.faults import invariants, sites
-from tests.faults.memory import Memory, in_memory
 from tests.faults.sites import Site
-from tests.support import aws
-from tests.support.sources import START
-from tests.support.stage import TENANT, Stage, in_turn, stage
-from tests.support.taps import Act, Crash, Passing, Taps
+from tests.support.stage import TENANT, Stage, stage
+from tests.support.taps import Crash, in_memory
 
 NOON = START.replace(microsecond=0)
 TICK = timedelta(minutes=1)
@@ -194,7 +194,7 @@ class Play:
         while True:
             if executing:
                 self._work()
-            upcoming = self.scene.sqs.next_visible_at([*self.queues(), aws.DEAD]) if executing else None
+            upcoming = self.scene.sqs.next_visible_at([*self.queues(), DEAD]) if executing else None
             moment = self._next_tick if upcoming is None else min(self._next_tick, upcoming)
             if moment > end:
                 break
@@ -232,7 +232,7 @@ class Play:
 
     def queues(self) -> list[str]:
         """Returns the addresses of all queues from which runs are taken. Without workers, nobody takes theirs."""
-        return [*(aws.URLS[lane] for lane in Lane), *(self.scene.sqs.created if self.workers else ())]
+        return [*(URLS[lane] for lane in Lane), *(self.scene.sqs.created if self.workers else ())]
 
     def purge(self) -> None:
         """Empties the run queues, as an operator would: from here on, audits are among what makes it good."""
@@ -243,7 +243,7 @@ class Play:
     def bury(self) -> None:
         """Makes the due messages dead letters, as if received too often: SQS moves them to the dead letters."""
         for lane in Lane:
-            queue = self.scene.sqs._queues[aws.URLS[lane]]
+            queue = self.scene.sqs._queues[URLS[lane]]
             for message in queue.messages:
                 if message.visible_at <= self.scene.clock.now():
                     message.receive_count = queue.most_receives or 0
@@ -251,7 +251,7 @@ class Play:
     def bury_held(self) -> None:
         """Repeats this for messages whose executor has died with them."""
         for lane in Lane:
-            queue = self.scene.sqs._queues[aws.URLS[lane]]
+            queue = self.scene.sqs._queues[URLS[lane]]
             for message in queue.messages:
                 if message.receive_count:
                     message.receive_count = queue.most_receives or 0
@@ -283,7 +283,7 @@ class Play:
 
     def _work(self) -> None:
         """Works off all that is visible now, each message by a separate executor."""
-        while self.scene.sqs.next_visible_at([*self.queues(), aws.DEAD]) is not None:
+        while self.scene.sqs.next_visible_at([*self.queues(), DEAD]) is not None:
             worked = [self._one(lambda lane=lane: self.scene.deliver(lane, most=1)) for lane in Lane]
             worked += [worker.work() for worker in self.workers]
             if not any([*worked, self._one(self.scene.deliver_dead)]):
@@ -341,18 +341,7 @@ class Play:
         raise AssertionError(f"still waiting: {self.scene.waiting()}, {self._messages()}")
 
     def _messages(self) -> list[str]:
-        return [body for url in [*self.queues(), aws.DEAD] for body in self.scene.sqs.bodies(url)]
-
-
-@contextmanager
-def in_one_thread() -> Iterator[None]:
-    """Runs sweeper and executor without their threads: the same calls in the same order each time."""
-    real = dispatch._at_once, dispatch._with_more, sweep.at_once
-    dispatch._at_once = dispatch._with_more = sweep.at_once = in_turn
-    try:
-        yield
-    finally:
-        dispatch._at_once, dispatch._with_more, sweep.at_once = real
+        return [body for url in [*self.queues(), DEAD] for body in self.scene.sqs.bodies(url)]
 
 
 @contextmanager
@@ -383,7 +372,7 @@ def playing(scenario: Scenario, plan: Plan = ()) -> Iterator[Play]:
             memories.append(memory)
             yield
 
-    with in_one_thread(), _constants(scenario.constants), stage(shards=1, backend=backend) as scene:
+    with in_turn(), _constants(scenario.constants), stage(shards=1, backend=backend) as scene:
         at = Play(scene, memories[0], scenario, list(plan))
         with scene.taps.faulty(at):
             yield at

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from sweephand.domain.schedule import Lane
-from tests.support.aws import URLS
+from sweephand.testing.service import URLS
 from tests.support.examples import scaled
 from tests.support.stage import Stage
 

@@ -14,11 +14,12 @@ import pytest
 from sweephand.domain.event import EventType
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
+from sweephand.testing.taps import Act, Passing
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 from tests.contract.native.test_workers import Hand, create, register
 from tests.support.limits import as_dynamodb
-from tests.support.taps import Act, Crash, Passing, crash_after, crash_before
+from tests.support.taps import Crash, crash_after, crash_before
 
 ONCE = [{"every": "PT1H", "count": 1}]
 POLICIES = {"overlap": "skip", "misfire": {"type": "skip"}}

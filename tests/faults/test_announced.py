@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from sweephand.domain.run import Run, State
+from sweephand.threads import in_turn
 from tests.contract.calls import Reply
 from tests.contract.sap.api import Sap, sap
 from tests.faults.at_calls import Faults
-from tests.faults.play import in_one_thread
 from tests.support.examples import scaled
 from tests.support.stage import TENANT
 from tests.support.taps import Crash
@@ -381,7 +381,7 @@ def instant_of(text: str) -> datetime:
 
 @contextmanager
 def place(seed: int) -> Iterator[Sap]:
-    with in_one_thread(), sap(seed=seed, shards=1) as api:
+    with in_turn(), sap(seed=seed, shards=1) as api:
         api.native("POST", "/v1/calendars", {"name": "odd", "dates": ["12-24"]})
         yield api
 

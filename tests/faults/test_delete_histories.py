@@ -24,8 +24,8 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
+from sweephand.testing.sources import START
 from tests.support.endpoint import BUSY, OK
-from tests.support.sources import START
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Crash, crash_after, crash_before
 

@@ -10,12 +10,12 @@ import pytest
 
 from sweephand.flow.jobs import deletion
 from sweephand.store.dynamo import keys
+from sweephand.testing.taps import Act
 from tests.faults import invariants, kinds
 from tests.faults.kinds import Kind
 from tests.faults.play import Met, Play, Scenario, play, playing
 from tests.faults.scenarios import SCENARIOS
 from tests.support.stage import TENANT
-from tests.support.taps import Act
 
 EACH = 12
 """Every twelfth call of a history, beginning elsewhere in each; the long test takes all of them."""

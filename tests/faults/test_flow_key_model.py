@@ -33,11 +33,12 @@ from sweephand.store.flow_keys import circuits
 from sweephand.store.flow_keys import flow_key_lines as lines
 from sweephand.store.flow_keys import flow_keys as store
 from sweephand.store.runs import run_rows
+from sweephand.testing.taps import Act, Passing
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage, stage
-from tests.support.taps import Act, Crash, Passing
+from tests.support.taps import Crash
 
 ANSWERS = {"ok": OK, "busy": BUSY, "accepted": ACCEPTED, "wrong": WRONG}
 TERMS: dict[str, dict[str, Any]] = {

@@ -17,10 +17,11 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
 from sweephand.store.index import suspended
+from sweephand.testing.sources import START
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.faults.playing import play
-from tests.support.sources import START
 from tests.support.stage import TENANT, Stage, stage
-from tests.support.taps import Act, Crash, Fault, Passing, crash_after, crash_before
+from tests.support.taps import Crash, crash_after, crash_before
 
 NOON = START.replace(microsecond=0)
 MINUTE = timedelta(minutes=1)

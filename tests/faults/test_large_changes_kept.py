@@ -22,11 +22,12 @@ from sweephand.flow.jobs import change, creation, deletion, large_changes
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
 from sweephand.store.jobs import jobs
+from sweephand.testing.taps import Act, Passing
 from tests.contract.calls import Reply
 from tests.contract.native.api import Api, api
 from tests.faults.at_calls import KINDS, READS, fits
 from tests.support.stage import TENANT
-from tests.support.taps import Act, Crash, Passing
+from tests.support.taps import Crash
 from tests.unit.flow.common import NOON, exact
 
 SIZE = 8

@@ -25,9 +25,9 @@ from sweephand.flow.series import catch_up, holding
 from sweephand.store.dynamo import keys
 from sweephand.store.index import next_run_index
 from sweephand.store.index.next_run_index import WaitingRow
+from sweephand.testing.taps import Act, Passing
 from tests.faults import sites
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Passing
 from tests.unit.flow.common import HOUR, MINUTE, NOON, once
 
 EACH_MINUTE = {"cron": "* * * * *"}

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.faults import expressions, memory
-from tests.faults.memory import Memory
+from sweephand.testing import expressions, memory
+from sweephand.testing.memory import Memory
+from sweephand.testing.taps import Taps
 from tests.faults.play import Plan, Scenario, play
 from tests.faults.scenarios import SCENARIOS
 from tests.support import aws
 from tests.support.stage import TABLE, _clients, on_moto
-from tests.support.taps import Taps
 
 PLANS: dict[str, list[Plan]] = {
     "retry": [((number, kind),) for number in (1, 5, 12, 14) for kind in ("answer-lost", "second-sweeper")],

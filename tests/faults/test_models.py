@@ -21,8 +21,8 @@ from sweephand.domain.run import Outcome, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow.runs import results
+from sweephand.testing.service import URLS
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, playing, surviving
-from tests.support import aws
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.examples import scaled
 from tests.support.taps import Crash
@@ -151,7 +151,7 @@ def executed(history: list[Move], answers: list[str], retry: dict[str, Any], *, 
                     at.go(move.seconds)
                 case "copies":
                     for lane in Lane:
-                        at.scene.sqs.duplicate(aws.URLS[lane])
+                        at.scene.sqs.duplicate(URLS[lane])
                 case "calls back" | "reports failure":
                     reported(at, success=move.what == "calls back")
                 case "cancels":

@@ -29,11 +29,11 @@ from sweephand.flow.runs import results
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import run_rows
+from sweephand.testing.taps import Act, Passing
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage, stage
-from tests.support.taps import Act, Passing
 
 OCCURRENCES = 5
 ANSWERS = {"ok": OK, "busy": BUSY, "accepted": ACCEPTED, "wrong": WRONG}

@@ -23,11 +23,13 @@ from sweephand.store.index.next_run_index import Advanced, WaitingRow
 from sweephand.store.jobs import directory
 from sweephand.store.jobs.directory import BlockItem, DirectoryItem
 from sweephand.store.views import jobs as views
-from tests.support import aws, many_jobs
+from sweephand.testing.service import URLS
+from sweephand.testing.sources import START
+from sweephand.testing.taps import Act, Passing
+from tests.support import many_jobs
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
-from tests.support.sources import START
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, crash_after, crash_before
+from tests.support.taps import Crash, crash_after, crash_before
 
 NOON = START.replace(microsecond=0)
 MINUTE = timedelta(minutes=1)
@@ -80,7 +82,7 @@ def test_the_wake_repairs_a_crash_between_result_and_effects(stage: Stage, purge
     with stage.taps.once("dynamodb.TransactWriteItems", crash_after), pytest.raises(Crash):
         results.record(stage.world, TENANT, planned.schedules[0].id, run.uuid, success=False, message=None)
     if purged:
-        stage.sqs.purge(aws.URLS[Lane.FAST])
+        stage.sqs.purge(URLS[Lane.FAST])
     stage.run(1_200)
 
     assert [run.state for run in stage.runs(planned, Kind.SCHEDULED)] == [State.ERROR]
@@ -148,7 +150,7 @@ def test_a_delete_between_the_checks_of_two_copies_leaves_one_outcome(stage: Sta
     """The first copy is past its gate as the job goes; the second finds no schedule."""
     planned = stage.create(one())
     stage.tick()
-    stage.sqs.duplicate(aws.URLS[Lane.FAST])
+    stage.sqs.duplicate(URLS[Lane.FAST])
     stage.clock.advance(60)
 
     def deleted(_passing: Passing, act: Act) -> Any:
@@ -198,7 +200,7 @@ def test_changing_a_rule_and_back_within_the_window_keeps_the_original_plan(stag
 def test_a_copy_received_during_the_lease_continues_when_the_holder_dies(stage: Stage) -> None:
     planned = stage.create(one())
     stage.tick()
-    stage.sqs.duplicate(aws.URLS[Lane.FAST])
+    stage.sqs.duplicate(URLS[Lane.FAST])
     stage.clock.advance(60)
 
     def copy_comes_then_the_holder_dies(_passing: Passing, _act: Act) -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, Api, api
-from tests.support.taps import Act, Fault, Passing
 
 SET = "/v1/job-sets/billing"
 CALLS = 5

@@ -12,9 +12,9 @@ from sweephand.sdk.worker import Discard, MoveTo, TaskRun, Worker
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs.jobs import schedule_of
+from sweephand.testing.service import ARCHIVE
 from tests.faults.play import Play, Scenario, minutes
 from tests.faults.workers import Hand
-from tests.support import aws
 from tests.support.endpoint import BUSY, OK
 
 RETRY = {"type": "fixed", "delaySeconds": 20, "maxRetries": 3}
@@ -80,7 +80,7 @@ class WorkersVerdicts(Scenario):
             worker.cron("* * * * *", name="misfit", count=1, payload={"monht": 7}, retry=RETRY)(lambda month: month)
 
         def decide(_error: BaseException, run: TaskRun) -> Discard | MoveTo:
-            return Discard("not needed") if run.planned_at in minutes(1) else MoveTo(aws.ARCHIVE)
+            return Discard("not needed") if run.planned_at in minutes(1) else MoveTo(ARCHIVE)
 
         started(at, declare, hook=decide)
         found = schedules(at)
@@ -91,7 +91,7 @@ class WorkersVerdicts(Scenario):
 
     def check(self, at: Play) -> None:
         within_its_count(at)
-        assert at.scene.sqs.bodies(aws.ARCHIVE) or "throttled" in at.faults, "an error that is in no other queue"
+        assert at.scene.sqs.bodies(ARCHIVE) or "throttled" in at.faults, "an error that is in no other queue"
 
 
 class WorkersUnknown(Scenario):

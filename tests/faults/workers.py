@@ -21,12 +21,13 @@ from sweephand.sdk.worker import TaskRun, Worker
 from sweephand.sdk.worker.attempts import Attempts
 from sweephand.security.caller import Door
 from sweephand.security.tokens import derive_keys
+from sweephand.testing.sources import SeededChance
+from sweephand.testing.taps import Passing
 from tests.contract.calls import event
 from tests.contract.native.api import GUARD, STACK_SECRET
 from tests.faults.kinds import API
 from tests.faults.play import TENANT, Play
-from tests.support.sources import SeededChance
-from tests.support.taps import Crash, Passing
+from tests.support.taps import Crash
 
 T = TypeVar("T")
 logging.getLogger("sweephand.worker").addHandler(logging.NullHandler())  # tasks are meant to fail here

@@ -8,17 +8,7 @@ from typing import Any
 
 from samtranslator.yaml_helper import yaml_parse
 
-from sweephand.domain.schedule import Lane
-from tests.support.queues import Queue
-
 ROOT = Path(__file__).resolve().parents[2]
-DEAD, ARCHIVE = "https://queue/dead", "https://queue/archive"
-BUS = "sweephand-test"
-URLS = {
-    Lane.FAST: "https://queue/fast",
-    Lane.SLOW: "https://queue/slow",
-    Lane.OPERATIONS: "https://queue/operations",
-}
 
 
 @cache
@@ -41,13 +31,3 @@ def table_request(name: str) -> dict[str, Any]:
         "KeySchema": table["KeySchema"],
         "GlobalSecondaryIndexes": indexes,
     }
-
-
-def queues() -> dict[str, Queue]:
-    """Returns the queues by URL."""
-    dead = Queue(resources()["DeadLetterQueue"]["Properties"]["VisibilityTimeout"])
-    found = {DEAD: dead, ARCHIVE: Queue(visibility_s=30)}
-    for lane, name in ((Lane.FAST, "RunQueue"), (Lane.SLOW, "SlowQueue"), (Lane.OPERATIONS, "OperationsQueue")):
-        properties = resources()[name]["Properties"]
-        found[URLS[lane]] = Queue(properties["VisibilityTimeout"], properties["RedrivePolicy"]["maxReceiveCount"], dead)
-    return found

@@ -17,10 +17,11 @@ from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome
 from sweephand.security.guard import GuardSettings, Outbound, TaskSettings
 from sweephand.security.tasks import settings
+from sweephand.testing.queues import VirtualSqs
+from sweephand.testing.service import URLS
+from sweephand.testing.taps import Passing, Taps
 from tests.support import aws
 from tests.support.endpoint import Received
-from tests.support.queues import VirtualSqs
-from tests.support.taps import Passing, Taps
 
 if TYPE_CHECKING:
     from tests.support.stage import Stage
@@ -99,7 +100,7 @@ class VirtualEcs:
         assert self.sqs is not None
         task = task or [*self.begun][-1]
         for body in passed_on(self.event(task, status, **more)):
-            self.sqs.send_message(QueueUrl=next(iter(aws.URLS.values())), MessageBody=body)
+            self.sqs.send_message(QueueUrl=next(iter(URLS.values())), MessageBody=body)
 
     def ends(self, exit_code: int | None = 0, task: str | None = None, reason: str | None = None) -> None:
         containers = [{"name": "main", "lastStatus": "STOPPED"}]

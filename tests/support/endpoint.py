@@ -9,8 +9,8 @@ from typing import Any
 
 from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome, Reason, Verdict
-from tests.support.sources import VirtualClock
-from tests.support.taps import Passing, Taps
+from sweephand.testing.sources import VirtualClock
+from sweephand.testing.taps import Passing, Taps
 
 OK = Outcome(Verdict.SUCCEEDED, http_status=200, answer="done")
 BUSY = Outcome(Verdict.FAILED, Reason.HTTP_STATUS, http_status=503, message="503", retryable=True)

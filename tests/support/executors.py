@@ -21,10 +21,10 @@ from sweephand.domain.schedule import Lane
 from sweephand.flow.delivery import dispatch
 from sweephand.flow.world import FlowMemory, World
 from sweephand.store.tenants.collection_cache import CollectionTerms
+from sweephand.testing.service import TICK_S, URLS
+from sweephand.testing.sources import VirtualClock
 from sweephand.threads import Threads
-from tests.support import aws
-from tests.support.sources import VirtualClock
-from tests.support.stage import TICK_S, Stage
+from tests.support.stage import Stage
 
 BATCH_S, RUN_S, POLL_S = 0.05, 0.008, 0.02
 """The time that a batch and each run of it take in addition to the call, and how soon a poller asks again."""
@@ -138,7 +138,7 @@ class Executors:
             self._invocation(world, f"{self.lane}-{number}-{invocation}")
 
     def _invocation(self, world: World, request: str) -> None:
-        url, sqs = aws.URLS[self.lane], self.stage.sqs
+        url, sqs = URLS[self.lane], self.stage.sqs
         received = sqs.receive(url, 10)
         if not received:
             upcoming = sqs.next_visible_at([url])

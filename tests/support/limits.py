@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.support.taps import Passing
+from sweephand.testing.taps import Passing
 
 LONGEST = {"pk": 2_048, "sk": 1_024}
 LARGEST_ITEM = 400 * 1_024
@@ -22,7 +22,7 @@ Request = Mapping[str, Any]
 
 
 def as_dynamodb(passing: Passing, act: Callable[[], Any]) -> Any:
-    """Refuses as a fault of tests.support.taps: ValidationException where the real service has one."""
+    """Refuses as a fault of sweephand.testing.taps: ValidationException where the real service has one."""
     if passing.service == "dynamodb":
         for problem in _problems(passing.operation, passing.request):
             error = {"Code": "ValidationException", "Message": problem}

@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, TypeVar
-from unittest import mock
 
 from botocore.session import get_session
 from moto import mock_aws
@@ -21,104 +19,55 @@ from sweephand.domain.collection import Events
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.run import FAILED, Kind, Outcome, Run, State
-from sweephand.domain.schedule import Lane, Schedule
-from sweephand.flow.audit import audit
-from sweephand.flow.bulk import carry_on
-from sweephand.flow.delivery import dead_letters, dispatch
+from sweephand.domain.schedule import Schedule
 from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs import change, creation, deletion
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
-from sweephand.flow.tenants.callback_keys import CallbackKeys
-from sweephand.flow.tenants.secret_box import SecretBox
-from sweephand.flow.verdict import Delivered
 from sweephand.flow.world import World
-from sweephand.messaging.event_bus import EventBus
-from sweephand.messaging.run_queue import RunQueue
 from sweephand.schedules.calendars import calendars
 from sweephand.security import guard
 from sweephand.security.identity import Identity
-from sweephand.security.key_service import KeyService
-from sweephand.settings import Settings
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import RunItem
-from sweephand.store.index.shards import Shards
 from sweephand.store.jobs import jobs
-from sweephand.store.operations.files import Files
 from sweephand.store.runs import run_rows, spread
-from sweephand.store.tenants.collection_cache import CollectionTerms
-from sweephand.store.tenants.pointer_keys import PointerKeys
 from sweephand.store.views import totals
 from sweephand.store.views.totals import Totals
 from sweephand.telemetry import ALLOWED, UNITS
-from tests.faults.memory import Memory, in_memory
-from tests.support import aws, taps
-from tests.support import bucket as buckets
-from tests.support.bucket import VirtualBucket
-from tests.support.bus import VirtualBus
+from sweephand.testing.memory import Memory
+from sweephand.testing.own_key import KEY_ID, OwnKey
+from sweephand.testing.service import BASE_URL, BUS, REGION, Aws, Lines, Service, settings_of, world_of
+from sweephand.testing.sources import SeededChance, VirtualClock
+from sweephand.testing.taps import Passing, Taps
+from tests.support import aws
+from tests.support.bus import CheckedBus
 from tests.support.endpoint import Endpoint
-from tests.support.own_key import KEY_ID, OwnKey
-from tests.support.queues import Message, VirtualSqs
-from tests.support.sources import SeededChance, VirtualClock
-from tests.support.taps import Passing
+from tests.support.taps import in_memory, on_botocore
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 TABLE = "sweephand-test"
-REGION = "eu-central-1"
 TENANT = "acme"
 STACK_SECRET = "canary-stack-secret-0123456789abcdef"
-TICK_S = 60
-BASE_URL = "https://sweephand.example"
 
 
 @dataclass
-class Journal:
-    """Log lines as (level, message, members), metrics line by line, and their sums. of_parts: with their dimension."""
-
-    lines: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
-    measures: list[dict[str, float | Sequence[float]]] = field(default_factory=list)
-    of_parts: list[tuple[dict[str, str], dict[str, float | Sequence[float]]]] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def info(self, message: str, /, **members: object) -> None:
-        self._write("info", message, members)
-
-    def warning(self, message: str, /, **members: object) -> None:
-        self._write("warning", message, members)
-
-    def error(self, message: str, /, **members: object) -> None:
-        self._write("error", message, members)
-
-    def count(self, metric: str, amount: float = 1) -> None:
-        self.measure(**{metric: amount})
+class Journal(Lines):
+    """The log and the metrics, which telemetry must permit."""
 
     def measure(self, part: Mapping[str, str] | None = None, /, **values: float | Sequence[float]) -> None:
         strangers = values.keys() - UNITS.keys()
         assert not strangers, f"telemetry would refuse the metrics {strangers}"
-        if part is not None:
-            self.of_parts.append((dict(part), values))
-            return
-        self.measures.append(values)
-        for name, value in values.items():
-            self.counts[name] += int(value if isinstance(value, int | float) else sum(value))
+        super().measure(part, **values)
 
-    def _write(self, level: str, message: str, members: dict[str, object]) -> None:
+    def write(self, level: str, message: str, members: dict[str, object]) -> None:
         strangers = members.keys() - ALLOWED
         assert not strangers, f"telemetry would refuse the line {message!r} for {strangers}"
-        self.lines.append((level, message, members))
-
-    def at(self, level: str) -> list[str]:
-        return [message for line_level, message, _ in self.lines if line_level == level]
-
-
-def in_turn(act: Callable[[T], R], pieces: Sequence[T], *_: object, **__: object) -> list[R]:
-    """Stands in for threads.at_once, without its threads."""
-    return [act(piece) for piece in pieces]
+        super().write(level, message, members)
 
 
 SKIPPED = {State.SKIPPED, State.CANCELLED}
@@ -139,17 +88,9 @@ class Fold:
 
 
 @dataclass
-class Stage:
-    world: World
-    clock: VirtualClock
-    sqs: VirtualSqs
-    bus: VirtualBus
-    bucket: VirtualBucket
+class Stage(Service):
+    bus: CheckedBus
     endpoint: Endpoint
-    taps: taps.Taps
-    journal: Journal
-    _requests: int = 0
-    _next_tick: datetime | None = None
 
     # Jobs
 
@@ -220,92 +161,6 @@ class Stage:
 
     def delete(self, planned: Planned) -> None:
         deletion.delete_job(self.world, TENANT, planned.job.id, None)
-
-    # Driving the service
-
-    def tick(self, world: World | None = None) -> sweep.Tally:
-        """Sweeps all shards. world: of another version of the sweeper."""
-        world = world or self.world
-        with mock.patch.object(sweep, "at_once", in_turn):  # most ticks here meet a row or none
-            return sweep.tick(world)
-
-    def audit(self, *, everything: bool = True, rest: str | None = None) -> audit.Findings:
-        with mock.patch.object(audit, "at_once", in_turn):
-            return audit.audit(self.world, everything=everything, rest=rest)
-
-    def deliver(self, lane: Lane = Lane.FAST, most: int = 10) -> int:
-        """Delivers one batch of the visible messages, as Lambda's poller does. Returns how many messages there were."""
-        if lane is Lane.OPERATIONS:
-            return self._batch(aws.URLS[lane], 1, lambda request, batch: carry_on.batch(self.world, request, batch))
-        return self._batch(aws.URLS[lane], most, lambda request, batch: self._execute(lane, request, batch))
-
-    def deliver_dead(self) -> int:
-        """Takes the dead letters as their rule does, once some wait. Returns how many there were."""
-        waits_until = self.sqs.next_visible_at([aws.DEAD])
-        return 0 if waits_until is None or waits_until > self.clock.now() else dead_letters.take(self.world)
-
-    def _execute(self, lane: Lane, request: str, batch: list[Delivered]) -> list[str]:
-        return dispatch.batch(self.world, lane, request, batch)
-
-    def _batch(self, url: str, most: int, work: Callable[[str, list[Delivered]], list[str]]) -> int:
-        received = self.sqs.receive(url, most)
-        if not received:
-            return 0
-        self._requests += 1
-        batch = [self._delivered(message) for message in received]
-        receipts = {message.id: message.receipt for message in received}
-        failed = work(f"request-{self._requests}", batch)
-        for message_id in receipts.keys() - set(failed):
-            self.sqs.delete(url, receipts[message_id])
-        return len(received)
-
-    def _delivered(self, message: Message) -> Delivered:
-        return Delivered(
-            message_id=message.id,
-            receipt=message.receipt,
-            body=message.body,
-            received_at=self.clock.now(),
-            sent_at=message.sent_at,
-            receive_count=message.receive_count,
-        )
-
-    def deliver_all(self, most: int = 10) -> int:
-        """Delivers all that is visible now, in all lanes and among the dead letters."""
-        total = 0
-        while True:
-            done = sum(self.deliver(lane, most) for lane in Lane) + self.deliver_dead()
-            total += done
-            if not done:
-                return total
-
-    def run(self, seconds: float, *, most: int = 10, tick_in_s: float | None = None) -> None:
-        """Lets that much time go by, with a tick a minute, and each message delivered as it becomes visible.
-
-        tick_in_s: until the next tick, where that is not settled by what ran before.
-        """
-        end = self.clock.now() + timedelta(seconds=seconds)
-        if self._next_tick is None or tick_in_s is not None:
-            self._next_tick = self.clock.now() + timedelta(seconds=tick_in_s or 0)
-        while True:
-            self.deliver_all(most)
-            upcoming = self.sqs.next_visible_at([*aws.URLS.values(), aws.DEAD])
-            if upcoming is not None and upcoming <= self.clock.now():
-                upcoming = None  # the queue of the dead letters does not answer: the next minute asks again
-            moment = self._next_tick if upcoming is None else min(self._next_tick, upcoming)
-            if moment > end:
-                break
-            self.clock.move_to(moment)
-            if self.clock.now() >= self._next_tick:
-                self._next_tick += timedelta(seconds=TICK_S)
-                self.tick()
-        self.clock.move_to(end)
-        self.deliver_all(most)
-
-    def pass_time(self, seconds: float) -> None:
-        """Lets time go by while nothing works."""
-        self.clock.advance(seconds)
-        if self._next_tick is not None:
-            self._next_tick = max(self._next_tick, self.clock.now())
 
     # Reading the state
 
@@ -427,29 +282,29 @@ def _clients() -> tuple[Any, Any]:
 
 
 @contextmanager
-def on_moto(tap: taps.Taps) -> Iterator[None]:
+def on_moto(tap: Taps) -> Iterator[None]:
     """Makes moto answer below boto3."""
-    with mock_aws(), taps.on_botocore(tap):
+    with mock_aws(), on_botocore(tap):
         yield
 
 
 @contextmanager
-def with_targets_on_moto(tap: taps.Taps) -> Iterator[None]:
+def with_targets_on_moto(tap: Taps) -> Iterator[None]:
     """Makes moto answer what jobs call on AWS. The table and the key of the service stay in memory."""
-    with mock_aws(), taps.on_botocore(tap, Memory(), {"dynamodb", "kms"}):
+    with mock_aws(), on_botocore(tap, Memory(), {"dynamodb", "kms"}):
         yield
 
 
 @contextmanager
 def stage(
-    *, shards: int = 2, seed: int = 0, backend: Callable[[taps.Taps], AbstractContextManager[Any]] | None = None
+    *, shards: int = 2, seed: int = 0, backend: Callable[[Taps], AbstractContextManager[Any]] | None = None
 ) -> Iterator[Stage]:
     """Makes a fresh service with the tenant acme and nothing else. backend: what answers below boto3; moto without
     it.
     """
     spread.forget()
     calendars._kept.clear()  # a process that has read none yet, so that each history makes the same calls
-    clock, chance, tap, journal = VirtualClock(), SeededChance(seed), taps.Taps(), Journal()
+    clock, chance, tap, journal = VirtualClock(), SeededChance(seed), Taps(), Journal()
     clients = _clients()
     with (backend or in_memory)(tap):
         known, kms = clients
@@ -457,50 +312,12 @@ def stage(
         table._clock, table._chance, table._throttled = clock, chance, partial(journal.count, "Throttled")
         table.client.create_table(**aws.table_request(TABLE))
         key_id = kms.create_key()["KeyMetadata"]["KeyId"]
-        settings = Settings(
-            stack_name="test",
-            table_name=TABLE,
-            region=REGION,
-            shards=shards,
-            queue_urls=aws.URLS,
-            dead_letter_queue_url=aws.DEAD,
-            archive_queue_url=aws.ARCHIVE,
-            event_bus_name=aws.BUS,
-            key_id=key_id,
-            public_base_url=BASE_URL,
-        )
-        sqs = VirtualSqs(clock, tap, aws.queues())
-        bus = VirtualBus(tap, settings.event_bus_name)
-        bucket = VirtualBucket(tap)
+        aws_ = Aws.made(clock, tap, CheckedBus(tap, BUS))
         endpoint = Endpoint(clock, tap)
-        key = KeyService(kms, key_id)
-        pointers = PointerKeys(table, clock, chance)
-        world = World(
-            settings=settings,
-            clock=clock,
-            chance=chance,
-            table=table,
-            terms=CollectionTerms(table, clock),
-            bus=EventBus(bus, settings.event_bus_name, clock, chance),
-            queue=RunQueue(
-                sqs,
-                settings.queue_urls,
-                clock,
-                key=pointers.current,
-                dead_letter_url=settings.dead_letter_queue_url,
-                archive_url=settings.archive_queue_url,
-                applications=settings.application_queues,
-            ),
-            secrets=SecretBox(table, key, clock, chance),
-            files=Files(bucket, buckets.NAME),
-            outbound=guard.Outbound(guard.GuardSettings(), identity=Identity(OwnKey, KEY_ID, BASE_URL)),
-            perform=endpoint.perform,
-            callback_keys=CallbackKeys(table, key, clock, chance),
-            pointer_keys=pointers,
-            shards=Shards(table, shards),
-            journal=journal,
-        )
+        outbound = guard.Outbound(guard.GuardSettings(), identity=Identity(OwnKey, KEY_ID, BASE_URL))
+        settings = settings_of("test", TABLE, key_id, shards)
+        world = world_of(settings, clock, chance, table, kms, aws_, outbound, journal, endpoint.perform)
         tenancy.create_tenant(world, TENANT, None)
         world.shards.read()  # as any process that has written a wake before
         tap.passed.clear()
-        yield Stage(world, clock, sqs, bus, bucket, endpoint, tap, journal)
+        yield Stage(world, clock, aws_.sqs, aws_.bus, aws_.bucket, tap, journal, endpoint)

@@ -1,93 +1,22 @@
-"""Where every call to the outside passes in a test: to be counted, to be refused, to be cut off."""
+"""Faults of the calls to AWS, and calls of botocore's clients that pass through the taps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from threading import RLock
 from typing import Any
 from unittest import mock
 
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from tests.support import statements
-
-
-@dataclass(frozen=True)
-class Passing:
-    """One call. service: dynamodb, sqs, kms, or endpoint for the call of an action."""
-
-    service: str
-    operation: str
-    request: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        return f"{self.service}.{self.operation}"
-
-
-Act = Callable[[], Any]
-Fault = Callable[[Passing, Act], Any]
-"""Is given a call and how to carry it out, and answers in its place."""
+from sweephand.testing import statements
+from sweephand.testing.memory import Memory
+from sweephand.testing.taps import Act, Passing, Taps
 
 
 class Crash(BaseException):
     """The function dies here: no `except Exception` may survive it."""
-
-
-@dataclass
-class Taps:
-    """fault: answers in place of the call. Calls are carried out one at a time: moto is not made for threads."""
-
-    passed: list[Passing] = field(default_factory=list)
-    fault: Fault | None = None
-    _lock: RLock = field(default_factory=RLock)
-
-    def __call__(self, passing: Passing, act: Act) -> Any:
-        def alone() -> Any:
-            with self._lock:
-                return act()
-
-        self.passed.append(passing)
-        fault, carry_out = self.fault, act if passing.service == "endpoint" else alone
-        return carry_out() if fault is None else fault(passing, carry_out)
-
-    def names(self) -> list[str]:
-        return [passing.name for passing in self.passed]
-
-    def count(self, name: str) -> int:
-        return self.names().count(name)
-
-    @contextmanager
-    def faulty(self, fault: Fault) -> Iterator[None]:
-        """Makes `fault` answer for as long as it lasts. Not to be nested."""
-        assert self.fault is None
-        self.fault = fault
-        try:
-            yield
-        finally:
-            self.fault = None
-
-    @contextmanager
-    def once(self, name: str, fault: Fault, *, skip: int = 0) -> Iterator[None]:
-        """Lets the first call of this name (after `skip` others) meet the fault, and lets the rest through.
-
-        The test fails if there was no such call.
-        """
-        met = 0
-
-        def only_one(passing: Passing, act: Act) -> Any:
-            nonlocal met
-            if passing.name != name:
-                return act()
-            met += 1
-            return fault(passing, act) if met == skip + 1 else act()
-
-        with self.faulty(only_one):
-            yield
-        assert met > skip, f"no call of {name} to be faulty"
 
 
 @contextmanager
@@ -116,6 +45,14 @@ def on_botocore(
 
     with mock.patch.object(BaseClient, "_make_api_call", call):
         yield
+
+
+@contextmanager
+def in_memory(tap: Taps, *, remembers: bool = False) -> Iterator[Memory]:
+    """Makes a backend for tests.support.stage.stage."""
+    memory = Memory(remembers)
+    with on_botocore(tap, memory):
+        yield memory
 
 
 # Faults

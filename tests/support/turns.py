@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from threading import Semaphore, Thread
 from typing import Any
 
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
-from tests.support.taps import Act, Passing, conflict
+from tests.support.taps import conflict
 
 CALL_S, TRANSACTION_S = 0.004, 0.015
 """How long a call and a transaction take: an ordinary day of DynamoDB."""

@@ -12,7 +12,7 @@ import pytest
 from sweephand.security import oidc
 from sweephand.security.lists import Lists
 from sweephand.settings import Settings
-from tests.support.sources import VirtualClock
+from sweephand.testing.sources import VirtualClock
 from tests.template.cloudformation import ROOT, raw_template
 
 PARAMETERS = raw_template()["Parameters"]

@@ -10,9 +10,9 @@ import pytest
 from sweephand.actions.call import Call
 from sweephand.domain.instants import text
 from sweephand.domain.run import Outcome
+from sweephand.testing.sources import START
 from tests.support.endpoint import OK
 from tests.support.executors import BATCH_S, RUN_S, executors
-from tests.support.sources import START
 from tests.support.stage import Stage
 from tools.docs import sizing
 

@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 from sweephand.errors import Unauthenticated, Unavailable
 from sweephand.security.tokens import AccessClaims, issue, verify
 from sweephand.settings import Settings
+from sweephand.testing.sources import VirtualClock
 from sweephand.wiring import StackSecret, guard_settings, with_lists
-from tests.support.sources import VirtualClock
 
 
 @dataclass

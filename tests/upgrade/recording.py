@@ -15,9 +15,9 @@ from samtranslator.yaml_helper import yaml_parse
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.message import Pointer, Subject, encode, occurrence
 from sweephand.domain.run import Kind
+from sweephand.testing.queues import Message
 from tests.contract.native.api import Api, api
 from tests.support.aws import ROOT
-from tests.support.queues import Message
 from tests.upgrade import life
 
 FOLDER = Path(__file__).parent / "recorded"

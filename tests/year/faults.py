@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from random import Random  # noqa: TID251 - a life is played again by its seed
 from typing import Any
 
+from sweephand.testing.memory import Dynamo, Items
+from sweephand.testing.sources import VirtualClock
+from sweephand.testing.taps import Act, Passing
 from tests.faults.kinds import KINDS
-from tests.faults.memory import Dynamo, Items
 from tests.faults.play import Met
-from tests.support.sources import VirtualClock
-from tests.support.taps import Act, Passing, refused
+from tests.support.taps import refused
 
 PLAIN = (
     *("crash-before", "crash-after", "answer-lost", "throttled", "server-fault", "conflict"),

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random  # noqa: TID251 - a life is played again by its seed
 from typing import Any
-from unittest import mock
 from urllib.parse import urlencode
 
-from sweephand import threads
 from sweephand.domain.schedule import Lane
 from sweephand.errors import SweephandError
 from sweephand.facades.azure.routes import AzureApi
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.routes import SapApi
-from sweephand.flow.delivery import dead_letters
 from sweephand.flow.tenants import access
 from sweephand.flow.world import FlowMemory, World
 from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.store.tenants import credentials
 from sweephand.store.tenants.collection_cache import CollectionTerms
+from sweephand.testing.memory import Dynamo, Memory, _hash
+from sweephand.testing.queues import Message
+from sweephand.testing.service import DEAD, URLS
+from sweephand.testing.sources import VirtualClock
+from sweephand.testing.taps import Taps
+from sweephand.threads import in_turn
 from tests.contract.calls import Facade, Reply, basic, event
-from tests.faults.memory import Dynamo, Memory, _hash, in_memory
-from tests.faults.play import in_one_thread
 from tests.faults.workers import Hand
-from tests.support import aws
 from tests.support.acting import GUARD
-from tests.support.queues import Message
-from tests.support.sources import VirtualClock
-from tests.support.stage import STACK_SECRET, TENANT, Stage, in_turn, stage
-from tests.support.taps import Crash, Taps
+from tests.support.stage import STACK_SECRET, TENANT, Stage, stage
+from tests.support.taps import Crash, in_memory
 from tests.year.faults import Faults
 from tests.year.watch import Watch
 
@@ -143,9 +141,9 @@ class Service:
 
     def deliver(self) -> None:
         """Delivers all that is visible, a batch at a time. A function that died had one."""
-        while self._waits(aws.URLS.values()):
+        while self._waits(URLS.values()):
             for lane in Lane:
-                self._copy_some(aws.URLS[lane])
+                self._copy_some(URLS[lane])
                 self._in("executor", lambda _world, lane=lane: self.scene.deliver(lane))
 
     def work(self) -> None:
@@ -179,7 +177,7 @@ class Service:
         if self.faults.calm or self.chance.random() >= self.copies:
             return
         for lane in Lane:
-            queue = self.scene.sqs._queues[aws.URLS[lane]]
+            queue = self.scene.sqs._queues[URLS[lane]]
             for message in [each for each in queue.messages if each.receive_count]:
                 queue.messages.append(Message(f"{message.id}-twice", message.body, message.sent_at, self.now))
             self._in("second executor", lambda _world, lane=lane: self.scene.deliver(lane))
@@ -188,7 +186,7 @@ class Service:
         """Returns when the service has something to do: a message to deliver, or a tick that would find a row."""
         candidates = []
         if not self.is_out("executor"):
-            candidates.append(self.scene.sqs.next_visible_at(aws.URLS.values()))
+            candidates.append(self.scene.sqs.next_visible_at(URLS.values()))
         if not self.is_out("sweeper"):
             candidates.append(self._useful_tick())
         if self.worker is not None:
@@ -200,7 +198,7 @@ class Service:
         """Returns the first tick that finds a row within its look-ahead, or a dead letter; idle ones are left out."""
         rows = self.dynamo._partitions.get(ONE_SHARD, {}).values()
         due_s = min((int(row["next_run_at"]["N"]) for row in rows), default=None)
-        dead = self.scene.sqs.next_visible_at([aws.DEAD])
+        dead = self.scene.sqs.next_visible_at([DEAD])
         if due_s is None and dead is None:
             return None
         found_at = [] if dead is None else [dead]
@@ -238,16 +236,6 @@ class Service:
 
 
 @contextmanager
-def _in_turn() -> Iterator[None]:
-    """Runs everything in one thread: a seed is the same life each time, and people may act in the middle of a call."""
-    with ExitStack() as patches:
-        patches.enter_context(in_one_thread())
-        for module, name in ((threads, "at_once"), (dead_letters, "at_once"), (dead_letters, "_at_once")):
-            patches.enter_context(mock.patch.object(module, name, in_turn))
-        yield
-
-
-@contextmanager
 def service(seed: int) -> Iterator[Service]:
     """Makes a fresh service with a tenant."""
     memories: list[Memory] = []
@@ -258,7 +246,7 @@ def service(seed: int) -> Iterator[Service]:
             memories.append(memory)
             yield
 
-    with _in_turn(), stage(shards=1, seed=seed, backend=backend) as scene:
+    with in_turn(), stage(shards=1, seed=seed, backend=backend) as scene:
         dynamo = memories[0].dynamo
         assert dynamo is not None
         chance, watch = Random(f"service {seed}"), Watch(dynamo, scene.clock)

@@ -13,8 +13,8 @@ from sweephand.domain.run import TERMINAL, Run
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import run_rows
-from tests.faults.memory import Dynamo, Item, Key
-from tests.support.sources import VirtualClock
+from sweephand.testing.memory import Dynamo, Item, Key
+from sweephand.testing.sources import VirtualClock
 
 FINAL = frozenset(state.value for state in TERMINAL)
 APART = timedelta(seconds=4)

@@ -14,11 +14,11 @@ from urllib.parse import quote, urlencode
 
 from sweephand.facades.azure.errors import STATUS
 from sweephand.facades.azure.routes import AzureApi
+from sweephand.testing.taps import Passing
 from tests.contract.calls import Calls, Reply, check_no_job_written
 from tests.contract.native.api import OTHER, Api
 from tests.contract.native.api import api as native_api
 from tests.support.stage import TENANT
-from tests.support.taps import Passing
 
 VERSION = "2016-03-01"
 GROUPS = "/subscriptions/sub-1/resourceGroups"

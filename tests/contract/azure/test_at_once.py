@@ -10,9 +10,9 @@ from threading import Barrier, Lock
 import pytest
 
 from sweephand.facades.azure import collection_fields
+from sweephand.testing.taps import Act, Passing
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, Azure, job
 from tests.contract.calls import Reply
-from tests.support.taps import Act, Passing
 
 MANY = 20
 

@@ -21,11 +21,11 @@ from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.store.dynamo import keys
 from sweephand.store.tenants import credentials as stored
+from sweephand.testing.taps import Passing
 from tests.contract.calls import CANARY, WRITES, Calls, Reply, basic
 from tests.support.acting import GUARD
 from tests.support.limits import as_dynamodb
 from tests.support.stage import STACK_SECRET, TENANT, stage
-from tests.support.taps import Passing
 
 HTML = "text/html; charset=utf-8"
 FILES = {"text/csv; charset=utf-8", "application/x-ndjson"}

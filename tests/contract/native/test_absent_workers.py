@@ -17,9 +17,9 @@ from sweephand.domain.schedule import Lane
 from sweephand.facades.native.overview import timeline
 from sweephand.store.dynamo import keys
 from sweephand.store.runs import run_rows
+from sweephand.testing.service import URLS
 from tests.contract.native.api import Api
 from tests.contract.native.test_workers import REPORT, Hand, create, due, register, runs
-from tests.support import aws
 from tests.support.stage import TENANT
 
 EVERY_10_S, EVERY_MINUTE = [{"every": "PT10S"}], [{"every": "PT1M"}]
@@ -417,7 +417,7 @@ def test_a_job_that_is_deleted_while_its_worker_is_away_leaves_nothing_open(api,
     assert states(api, job).keys() <= {"CANCELLED"}
     assert hand.work() == []
     api.stage.run(300)
-    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])
+    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *URLS.values()])
     assert attention(api) == []
 
 
@@ -479,7 +479,7 @@ def test_a_job_that_no_longer_goes_to_workers_runs_elsewhere(api, hand):
     due(api, 180)
 
     assert states(api, job).keys() == {"SUCCESS"}
-    assert not [body for body in api.stage.sqs.bodies(aws.URLS[Lane.FAST]) if "unclaimed" in body]
+    assert not [body for body in api.stage.sqs.bodies(URLS[Lane.FAST]) if "unclaimed" in body]
 
 
 def test_looking_after_a_run_writes_nothing_if_a_worker_has_taken_it(api, hand):

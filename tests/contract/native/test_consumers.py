@@ -11,7 +11,7 @@ import pytest
 from sweephand.domain.instants import text
 from sweephand.domain.schedule import Lane
 from sweephand.flow.consumers import deletion
-from tests.support import aws
+from sweephand.testing.service import URLS
 from tests.unit.flow.common import MINUTE, NOON
 
 PLACE = "/v1/consumers/billing"
@@ -323,7 +323,7 @@ def test_a_delete_whose_message_is_lost_continues_by_its_wake(api):
     api.stage.run(70)
 
     delete(api, "force=true")
-    api.stage.sqs.purge(aws.URLS[Lane.FAST])
+    api.stage.sqs.purge(URLS[Lane.FAST])
     api.stage.run(4_000)
 
     assert api.get("/v1/runs", query="state=HELD").json["items"] == []

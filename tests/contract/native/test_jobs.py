@@ -14,11 +14,11 @@ from cryptography.x509.oid import NameOID
 
 from sweephand.domain.members.json_text import Number
 from sweephand.store.jobs import jobs
+from sweephand.testing.service import URLS
+from sweephand.testing.sources import START
 from tests.contract.calls import CANARY
 from tests.contract.native import shapes
 from tests.contract.native.api import EXAMPLE, JOB, example
-from tests.support.aws import URLS
-from tests.support.sources import START
 
 SECRET = {"type": "basic", "username": "me", "password": f"{CANARY}-password"}
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from sweephand.testing.taps import Act, Passing
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, Api
 from tests.support.limits import as_dynamodb
-from tests.support.taps import Act, Passing, refused
+from tests.support.taps import refused
 
 MANY = 1_000
 HOURLY = [{"name": f"s{n}", "every": "PT1H"} for n in range(MANY)]

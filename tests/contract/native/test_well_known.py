@@ -12,9 +12,9 @@ import pytest
 from sweephand.actions.auth.authentication import Authentication
 from sweephand.actions.http import Http
 from sweephand.security.guard import GuardSettings, Outbound, networks
+from sweephand.testing.service import BASE_URL
+from sweephand.testing.sources import START
 from tests.contract.native.api import api as api_of
-from tests.support.sources import START
-from tests.support.stage import BASE_URL
 from tests.unit.actions.test_http import CALL
 from tests.unit.endpoints import answering, listening
 

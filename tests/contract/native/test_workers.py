@@ -17,9 +17,9 @@ from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
 from sweephand.ids import run_uuid
+from sweephand.testing.service import URLS
 from tests.contract.calls import Reply
 from tests.contract.native.api import OTHER, Api
-from tests.support import aws
 from tests.support.limits import as_dynamodb
 from tests.support.stage import TENANT
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
@@ -122,7 +122,7 @@ def test_a_worker_gets_a_run_at_its_second_and_settles_it(api, hand):
     assert run["enqueuedAt"] < run["plannedAt"] <= run["startedAt"] <= run["finishedAt"]
     assert api.stage.endpoint.received == []
     api.stage.run(60)
-    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])
+    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *URLS.values()])
 
 
 def test_a_success_costs_five_write_units_if_overlap_is_allowed(api, hand):
@@ -469,7 +469,7 @@ def test_a_worker_back_after_hours_gets_the_last_occurrence_and_the_others_end(a
     api.stage.run(60)
 
     assert len(tasks) == 1
-    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *aws.URLS.values()])
+    assert not any(api.stage.sqs.bodies(url) for url in [hand.url, *URLS.values()])
     assert sorted((run["state"], run["reason"]) for run in runs(api, job)) == [
         ("MISSED", "CONSUMER_AWAY"),
         ("MISSED", "CONSUMER_AWAY"),

@@ -14,11 +14,11 @@ from typing import Any
 
 from sweephand.facades.native.api import NativeApi
 from sweephand.facades.sap.routes import TYPES, SapApi
+from sweephand.testing.taps import Passing
 from tests.contract.calls import Calls, Reply, check_no_job_written
 from tests.contract.native.api import OTHER, Api
 from tests.contract.native.api import api as native_api
 from tests.support.stage import TENANT
-from tests.support.taps import Passing
 
 FORM = "%Y-%m-%d %H:%M:%S"
 

@@ -9,9 +9,9 @@ import pytest
 from sweephand.domain.collection import Events
 from sweephand.domain.event import EventType
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.testing.taps import Passing
 from tests.contract.sap.test_runs import path
 from tests.support.bus import refused_by_bus
-from tests.support.taps import Passing
 
 RAISED, STATUS = EventType.ALERT_RAISED, EventType.ALERT_STATUS
 SOON = {"time": "in 5 minutes", "description": "month's end"}

@@ -13,9 +13,9 @@ from sweephand.cli import main
 from sweephand.cli.imports import import_sap
 from sweephand.cli.imports.import_sap import Copying
 from sweephand.cli.imports.sap_service import SapService
+from sweephand.testing.sources import VirtualClock
 from tests.contract.calls import event
 from tests.contract.sap.api import OTHER, TENANT, Sap
-from tests.support.sources import VirtualClock
 
 HOURLY = {"repeatInterval": "1 hour", "description": "beat", "data": {"n": [1, "two"]}}
 BRIEF = {"repeatInterval": "10 minutes"}

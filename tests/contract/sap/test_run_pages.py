@@ -21,9 +21,9 @@ from sweephand.store.dynamo.table import Item
 from sweephand.store.runs import run_rows
 from sweephand.store.runs.attempts import attempt_item
 from sweephand.store.views.runs import SETTLING
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.contract.sap.api import TENANT, Sap, sap
 from tests.support.examples import scaled
-from tests.support.taps import Act, Fault, Passing
 
 COUNTED = 12
 KEPT = timedelta(days=15)

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from sweephand.sdk import AsyncSweephand, Sweephand, TransportError
 from sweephand.sdk.transport.request import Answer
+from sweephand.testing.sources import SeededChance, VirtualClock
 from tests.contract.calls import event
 from tests.contract.native.api import Api
-from tests.support.sources import SeededChance, VirtualClock
 from tests.support.stage import TENANT
 
 

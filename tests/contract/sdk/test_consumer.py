@@ -34,9 +34,9 @@ from sweephand.sdk.api_errors import ConsumerTaken, TooManyDeletes
 from sweephand.sdk.receiving import heartbeats, queues
 from sweephand.sdk.receiving.heartbeats import AsyncHeartbeat, Heartbeat
 from sweephand.sdk.receiving.queues import Message, SqsQueue
+from sweephand.testing.sources import START
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected, connected_async
-from tests.support.sources import START
 
 NOON = START.replace(microsecond=0)
 FIRST = NOON + timedelta(minutes=2)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sweephand.sdk.worker import Dedupe, Delay, MemoryMarks, Unsure, Worker
+from sweephand.testing.sources import SeededChance
 from tests.contract.sdk.hands import Hands, started
 from tests.contract.sdk.test_worker import runs
-from tests.support.sources import SeededChance
 
 PROCESSES = count(1)
 

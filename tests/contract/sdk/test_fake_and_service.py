@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from sweephand.sdk import ApiError, FakeSweephand, at, cron, every, http, rrule
+from sweephand.testing.sources import START
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected
-from tests.support.sources import START
 
 RUN = http.post("https://example.org/run")
 BERLIN = "Europe/Berlin"

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from sweephand.sdk.worker import Dedupe, MemoryMarks, Worker
+from sweephand.testing.sources import SeededChance
 from tests.contract.native.api import Api
 from tests.contract.sdk.hands import Hands, started
 from tests.contract.sdk.test_worker import jobs, runs
-from tests.support.sources import SeededChance
 from tests.unit.sdk.test_loop import WITHIN_S, running, worker_of
 
 HOUR_S = 3_700

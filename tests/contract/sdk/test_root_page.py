@@ -13,12 +13,13 @@ from typing import Any
 
 from sweephand.sdk import Dropped, event, every
 from sweephand.store.jobs import jobs
+from sweephand.testing.taps import Act, Passing
 from tests.contract.calls import WRITES
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected
 from tests.contract.sdk.test_consumer import FIRST, LEASE_S, create, events, running
 from tests.support.stage import TENANT
-from tests.support.taps import Act, Crash, Passing
+from tests.support.taps import Crash
 
 FEEDS = ("news", "weather")
 WEEKS_AWAY = 3

@@ -19,9 +19,9 @@ from sweephand.domain.event import EventType
 from sweephand.domain.message import Subject
 from sweephand.sdk import ApiError, ConfigError, TransportError
 from sweephand.sdk.worker import BadPayload, Dedupe, Delay, Discard, MemoryMarks, MoveTo, Retry, Worker, attempts
+from sweephand.testing.service import URLS
 from tests.contract.native.api import Api
 from tests.contract.sdk.hands import Hands, started
-from tests.support.aws import URLS
 from tests.support.limits import as_dynamodb
 from tests.support.taps import Crash
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.domain.instants import text
-from tests.support.sources import START
+from sweephand.testing.sources import START
 from tests.support.stage import Stage
 
 NOON = START.replace(microsecond=0)

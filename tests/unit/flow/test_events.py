@@ -27,12 +27,13 @@ from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
 from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
-from tests.support import aws
+from sweephand.testing.service import DEAD, URLS
+from sweephand.testing.sources import START
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.bus import first_entry_fails, refused_by_bus
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
-from tests.support.sources import START
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Fault, Passing, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
 from tests.unit.flow.common import DAY, MINUTE, NOON, fixed, once
 
 PUT = "events.PutEvents"
@@ -277,11 +278,11 @@ def test_a_message_that_arrives_too_late_is_a_missed_run(stage: Stage) -> None:
 
 def test_an_undelivered_run_is_published(stage: Stage) -> None:
     due_now(stage)
-    url = aws.URLS[Lane.FAST]
+    url = URLS[Lane.FAST]
     (message,) = stage.sqs._queues[url].messages
     given_up = replace(decode(message.body), returns=dead_letters.MOST_RETURNS, sent_at=message.sent_at)
     stage.sqs.purge(url)
-    stage.sqs.send_message(QueueUrl=aws.DEAD, MessageBody=encode(given_up))
+    stage.sqs.send_message(QueueUrl=DEAD, MessageBody=encode(given_up))
 
     stage.deliver_all()
 

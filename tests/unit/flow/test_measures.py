@@ -19,9 +19,10 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import Item
 from sweephand.store.index import next_run_index
 from sweephand.store.index.shards import Shards
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, conflict, crash_after, refused
+from tests.support.taps import Crash, conflict, crash_after, refused
 from tests.unit.flow.common import HOUR, fixed, once
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,9 +7,11 @@ import pytest
 from sweephand.domain import event
 from sweephand.domain.event import Event, EventType
 from sweephand.messaging.event_bus import EventBus
-from tests.support.bus import VirtualBus, first_entry_fails, refused_by_bus
-from tests.support.sources import SeededChance, VirtualClock
-from tests.support.taps import Taps, refused
+from sweephand.testing.bus import VirtualBus
+from sweephand.testing.sources import SeededChance, VirtualClock
+from sweephand.testing.taps import Taps
+from tests.support.bus import first_entry_fails, refused_by_bus
+from tests.support.taps import refused
 from tests.unit.domain.nouns import NOW, job
 
 PUT = "events.PutEvents"

@@ -12,13 +12,15 @@ from sweephand.domain.message import decode
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.messaging.run_queue import Delivery, RunQueue, delay_s
-from tests.support import aws
-from tests.support.queues import VirtualSqs
-from tests.support.sources import VirtualClock
-from tests.support.taps import Act, Passing, Taps, refused, some_failed
+from sweephand.testing.queues import VirtualSqs
+from sweephand.testing.service import ARCHIVE, DEAD, URLS
+from sweephand.testing.service import queues as of_template
+from sweephand.testing.sources import VirtualClock
+from sweephand.testing.taps import Act, Passing, Taps
+from tests.support.taps import refused, some_failed
 from tests.unit.domain.nouns import NOW, SECOND, pointer
 
-FAST, SLOW = aws.URLS[Lane.FAST], aws.URLS[Lane.SLOW]
+FAST, SLOW = URLS[Lane.FAST], URLS[Lane.SLOW]
 
 
 class Queues:
@@ -26,9 +28,9 @@ class Queues:
 
     def __init__(self) -> None:
         self.clock, self.taps = VirtualClock(NOW), Taps()
-        self.sqs = VirtualSqs(self.clock, self.taps, aws.queues())
+        self.sqs = VirtualSqs(self.clock, self.taps, of_template())
         self.queue = RunQueue(
-            self.sqs, aws.URLS, self.clock, key=lambda: bytes(32), dead_letter_url=aws.DEAD, archive_url=aws.ARCHIVE
+            self.sqs, URLS, self.clock, key=lambda: bytes(32), dead_letter_url=DEAD, archive_url=ARCHIVE
         )
 
     def instants(self, url: str = FAST) -> list[datetime]:
@@ -88,10 +90,10 @@ def test_each_message_is_in_its_tenants_group_even_when_delayed_or_sent_again(qu
         assert queues.queue.send(wanted) == []
     queues.queue.send_one(wanted[1])
 
-    assert sorted(filter(None, queues.sqs.groups(aws.URLS[lane]))) == sorted([*tenants, "globex"])
-    assert queues.sqs.receive(aws.URLS[lane]) == [], "a group does not take a message's delay away"
+    assert sorted(filter(None, queues.sqs.groups(URLS[lane]))) == sorted([*tenants, "globex"])
+    assert queues.sqs.receive(URLS[lane]) == [], "a group does not take a message's delay away"
     queues.clock.advance(40)
-    assert len(queues.sqs.receive(aws.URLS[lane])) == 5, "and holds none of its messages back"
+    assert len(queues.sqs.receive(URLS[lane])) == 5, "and holds none of its messages back"
 
 
 def test_a_message_becomes_visible_at_its_instant(queues: Queues) -> None:
@@ -156,7 +158,7 @@ def test_postponing_is_best_effort(queues: Queues) -> None:
 
 def test_a_dead_letter_is_archived_or_the_caller_gets_an_error(queues: Queues) -> None:
     queues.queue.archive("letter")
-    assert queues.sqs.bodies(aws.ARCHIVE) == ["letter"]
+    assert queues.sqs.bodies(ARCHIVE) == ["letter"]
 
     with queues.taps.faulty(refused), pytest.raises(Unavailable):
         queues.queue.archive("letter")

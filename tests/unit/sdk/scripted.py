@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from sweephand.sdk import AsyncSweephand, Sweephand
 from sweephand.sdk.transport.request import Answer
-from tests.support.sources import SeededChance, VirtualClock
+from sweephand.testing.sources import SeededChance, VirtualClock
 
 URL = "https://sweephand.example"
 

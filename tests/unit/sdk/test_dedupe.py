@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from sweephand.sdk.errors import InvalidArgument, TransportError
 from sweephand.sdk.worker import Dedupe, DynamoMarks, InProgress, MemoryMarks, Unsure
-from tests.support.sources import SeededChance, VirtualClock
+from sweephand.testing.sources import SeededChance, VirtualClock
 
 WEEK_S = 7 * 86_400
 PROCESSES = count(1)

@@ -18,7 +18,7 @@ from sweephand.sdk import Sweephand
 from sweephand.sdk.receiving.queues import Message
 from sweephand.sdk.worker import Worker
 from sweephand.sdk.worker.loop import Loop
-from tests.support.sources import START
+from sweephand.testing.sources import START
 from tests.unit.sdk.scripted import URL, reply
 from tests.unit.sdk.test_worker import APPLIED, REGISTERED
 

@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from sweephand.sdk import FakeSweephand, InvalidArgument, TransportError, event, every
 from sweephand.sdk.outbox import DynamoOutbox
-from tests.support.sources import START
+from sweephand.testing.sources import START
 
 KEY = "order-4711/reminder"
 JOB = {"action": event(payload={"order": 4711}), "schedules": every("PT1H"), "resource_id": "order-4711"}

@@ -11,7 +11,7 @@ import pytest
 
 from sweephand.sdk import ConfigError, InvalidArgument, NotSigned, verify
 from sweephand.security import signing
-from tests.support.sources import START, VirtualClock
+from sweephand.testing.sources import START, VirtualClock
 
 BODY = b'{"a":1}'
 SECRET, OTHER, THIRD = (signing.new_secret(bytes([n] * 32)) for n in range(3))

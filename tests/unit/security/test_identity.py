@@ -15,8 +15,8 @@ from sweephand.domain.run import Reason
 from sweephand.errors import Unavailable
 from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
 from sweephand.security.identity import Identity
-from tests.support.own_key import KEY_ID, OwnKey
-from tests.support.sources import START, VirtualClock
+from sweephand.testing.own_key import KEY_ID, OwnKey
+from sweephand.testing.sources import START, VirtualClock
 from tests.unit.actions.test_http import CALL
 
 OWN = Authentication("sweephand")

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from sweephand.errors import NotFound, Unavailable
 from sweephand.security.key_service import CALLBACKS, SECRETS, KeyService
-from tests.faults.memory import Kms
+from sweephand.testing.memory import Kms
 
 KEY = b"\x00\xff" * 16
 

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from sweephand.errors import Unauthenticated
 from sweephand.security import guard, jwks, oidc
 from sweephand.security.caller import Caller
+from sweephand.testing.sources import VirtualClock
 from tests.support import issuer as issuers
 from tests.support.examples import scaled
 from tests.support.issuer import AUDIENCE, NOW, Issuer, private_key, public_jwk
-from tests.support.sources import VirtualClock
 
 LOCAL = guard.GuardSettings(private=guard.networks("127.0.0.0/8"), plain_http=True)
 ALL_ALGORITHMS = sorted(jwks.ALGORITHMS)

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from sweephand.security.target_roles import KEPT_CLIENTS, RoleNotAssumedError, TargetRoles
-from tests.support.sources import VirtualClock
+from sweephand.testing.sources import VirtualClock
 
 ROLE = "arn:aws:iam::111122223333:role/jobs"
 

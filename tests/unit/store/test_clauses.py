@@ -30,8 +30,8 @@ from sweephand.store.runs import ledger, overlap_slots, run_rows, stats
 from sweephand.store.runs.overlap_slots import Move
 from sweephand.store.tenants import counts, tenants
 from sweephand.store.tenants.counts import Need
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
-from tests.support.taps import Act, Passing
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, job, run, schedule
 
 HERE: dict[str, Any] = {"shards": 2, "lane": Lane.FAST}

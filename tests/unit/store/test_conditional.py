@@ -12,8 +12,9 @@ from sweephand.errors import Unavailable
 from sweephand.store.dynamo.conditional import BATCH_GET_MOST, TRANSACTION_TRIES, Cancelled, Refused, Table, Written
 from sweephand.store.dynamo.expressions import add, assign
 from sweephand.store.dynamo.table import AttemptItem, Item, StatsItem
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
-from tests.support.taps import Act, Passing, answer_lost, conflict
+from tests.support.taps import answer_lost, conflict
 
 PK = "TENANT#acme#X"
 ABSENT: Condition = Item.pk.does_not_exist()

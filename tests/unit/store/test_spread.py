@@ -17,10 +17,11 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Written
 from sweephand.store.runs import ledger, spread
 from sweephand.store.views import runs as views
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
-from tests.support.taps import Act, Passing, refused
+from tests.support.taps import refused
 from tests.unit.flow.common import MINUTE, NOON, SECOND, fixed
 
 DAY = keys.attention_day(TENANT, NOON)

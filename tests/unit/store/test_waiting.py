@@ -18,8 +18,9 @@ from sweephand.store.index import next_run_index
 from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger, run_rows
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
-from tests.support.taps import Act, Passing, answer_lost, refused
+from tests.support.taps import answer_lost, refused
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, run, schedule
 
 ADVANCE = "dynamodb.BatchExecuteStatement"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -14,6 +15,17 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ASK_EACH_S = 1.0
+_in_turn: ContextVar[bool] = ContextVar("in_turn", default=False)
+
+
+@contextmanager
+def in_turn() -> Iterator[None]:
+    """Makes all pools of this module work in the caller's thread, one piece after the other: a test is repeatable."""
+    before = _in_turn.set(True)
+    try:
+        yield
+    finally:
+        _in_turn.reset(before)
 
 
 class Threads:
@@ -39,6 +51,8 @@ class Threads:
 
     def map(self, act: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
         """Applies `act` to all pieces at once, to the last in the caller's thread. Raises the first piece's error."""
+        if _in_turn.get():
+            return [act(piece) for piece in pieces]
         ended: Any = self.queue()
 
         def one(n: int) -> None:
@@ -65,6 +79,10 @@ class Threads:
         While some piece is at work, `more` is called in the caller's thread: a second after the last call, or as soon
         as everything that it returned has ended. now: returns the monotonic seconds.
         """
+        if _in_turn.get():
+            for piece in pieces:
+                act(piece)
+            return
         ended: Any = self.queue()
         at_work: set[int] = set()
         errors: list[BaseException] = []
@@ -100,7 +118,7 @@ class Threads:
 
 def at_once(act: Callable[[T], R], pieces: Sequence[T], most: int = 8) -> list[R]:
     """Applies `act` to all pieces, to at most `most` at a time. Returns the answers in order."""
-    if len(pieces) < 2:
+    if len(pieces) < 2 or _in_turn.get():
         return [act(piece) for piece in pieces]
     with ThreadPoolExecutor(max_workers=min(most, len(pieces))) as pool:
         return list(pool.map(act, pieces))

@@ -27,7 +27,7 @@ from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import Outbound
-from tests.support.sources import VirtualClock
+from sweephand.testing.sources import VirtualClock
 from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import Authority, Script, answering, listening
 

@@ -19,8 +19,8 @@ from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.security.guard import Outbound
 from sweephand.security.identity import Identity
+from sweephand.testing.own_key import KEY_ID, OwnKey
 from tests.support.acting import ROLE, SETTINGS, Roles
-from tests.support.own_key import KEY_ID, OwnKey
 from tests.unit.actions.test_http import CALL, LOCAL, FromAcceptance
 from tests.unit.endpoints import Authority, listening, read_request, unused_port
 

@@ -12,7 +12,7 @@ from sweephand.actions.run_headers import OWN, SAP
 from sweephand.domain.run import Verdict
 from sweephand.security.guard import Outbound
 from sweephand.security.identity import Identity
-from tests.support.own_key import KEY_ID, OwnKey
+from sweephand.testing.own_key import KEY_ID, OwnKey
 from tests.unit.actions.auth.test_every_authentication import authority, place, status
 from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import answering, listening

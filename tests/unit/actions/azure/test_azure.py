@@ -22,9 +22,9 @@ from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
 from sweephand.security.guard import GuardSettings
 from sweephand.sources import SystemClock
+from sweephand.testing.sources import VirtualClock
 from tests.support.acting import ACCOUNT, GUARD, ROLE, Roles, arn, client, outbound
 from tests.support.azure import KEYS, STORAGE_TOKEN, AzureServer, azure
-from tests.support.sources import VirtualClock
 
 RUN = "01a400f7-2060-80bb-bddc-751bf7f155d6"
 CALL = Call(

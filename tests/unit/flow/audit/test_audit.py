@@ -24,8 +24,9 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import StatsItem
 from sweephand.store.runs import stats as stored_stats
 from sweephand.store.tenants import audits
+from sweephand.threads import in_turn
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
-from tests.support.stage import TENANT, Stage, in_turn
+from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND, exact, fixed, minutes, once
 
@@ -983,7 +984,7 @@ def test_each_worker_audits_its_own_shards(stage: Stage) -> None:
     planned = [stage.create(EACH_FIVE, name=f"job {n}") for n in range(12)]
     shards = [shard_of(each.schedules[0].id, 2) for each in planned]
 
-    with mock.patch.object(audit, "at_once", in_turn):
+    with in_turn():
         shares = [audit.audit(stage.world, worker=n, workers=2).schedules for n in range(3)]
 
     assert shares == [shards.count(0), shards.count(1), 0]
@@ -998,7 +999,7 @@ def test_a_worker_watches_the_shards_of_workers_that_have_stopped(stage: Stage) 
     stage.audit(everything=False)
 
     stage.clock.advance(4 * 86_400)
-    with mock.patch.object(audit, "at_once", in_turn):
+    with in_turn():
         audit.audit(stage.world, worker=1, workers=2)
 
     known = audits.rounds(stage.world.table)

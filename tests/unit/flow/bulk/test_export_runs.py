@@ -23,11 +23,12 @@ from sweephand.flow.tenants import subscriptions
 from sweephand.store.dynamo import keys
 from sweephand.store.operations import operations as store
 from sweephand.store.views.runs import RunMark
-from tests.support import aws
+from sweephand.testing.service import URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
 
-QUEUE = aws.URLS[Lane.OPERATIONS]
+QUEUE = URLS[Lane.OPERATIONS]
 EACH_MINUTE = {"cron": "* * * * *"}
 RUNS = 12
 SMALL = 700
@@ -341,7 +342,7 @@ def test_the_pieces_of_a_cancelled_export_are_deleted_after_any_interruption(
 def test_the_cleanup_of_a_cancelled_export_survives_a_lost_message(stage: Stage, job: Planned) -> None:
     operation = half_written(stage, job)
     verbs.cancel(stage.world, operation)
-    for url in aws.URLS.values():
+    for url in URLS.values():
         stage.sqs.purge(url)
 
     stage.run(1_800)

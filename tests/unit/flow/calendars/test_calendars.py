@@ -27,9 +27,10 @@ from sweephand.schedules.timing import load
 from sweephand.store.calendars import calendars as store
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import jobs as store_jobs
-from tests.support.sources import START
+from sweephand.testing.sources import START
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Fault, Passing, answer_lost, conflict, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 
 NOON = START.replace(microsecond=0)
 WEEKENDS = {"weekly": [{"days": ["SAT", "SUN"]}]}

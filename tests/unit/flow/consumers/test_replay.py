@@ -23,7 +23,7 @@ from sweephand.security import guard
 from sweephand.store.consumers import consumers as store
 from sweephand.store.dynamo import keys
 from sweephand.store.views import tenants as views
-from tests.support import aws
+from sweephand.testing.service import URLS
 from tests.support.bus import malformed
 from tests.support.stage import TENANT, Stage
 from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, exact
@@ -194,7 +194,7 @@ def test_a_heartbeat_restarts_a_replay_whose_message_was_lost(stage: Stage) -> N
     create(stage, EACH_MINUTE)
     stage.run(190)
     start(stage)
-    stage.sqs.purge(aws.URLS[Lane.FAST])
+    stage.sqs.purge(URLS[Lane.FAST])
 
     take(stage)
     stage.run(20)

@@ -14,10 +14,11 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import jobs
-from tests.support.aws import URLS
+from sweephand.testing.service import URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import NOON, SECOND, fixed, once
 
 EACH_MINUTE = {"cron": "* * * * *"}

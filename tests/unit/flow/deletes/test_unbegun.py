@@ -26,8 +26,9 @@ from sweephand.flow.runs.run_lists import Wanted
 from sweephand.flow.tenants import tenancy
 from sweephand.messaging.run_queue import Delivery
 from sweephand.store.dynamo import keys
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import HOUR, NOON, SECOND, exact
 
 EACH_SECOND = {"every": "PT1S", "align": "clock"}

@@ -16,7 +16,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.flow.delivery import dispatch
 from sweephand.flow.verdict import Delivered
 from sweephand.security.guard import Outbound
-from tests.support import aws
+from sweephand.testing.service import URLS
 from tests.support.stage import Stage
 from tests.unit.actions.test_http import LOCAL, status
 from tests.unit.endpoints import listening, read_request
@@ -29,7 +29,7 @@ def batch_of(stage: Stage) -> list[Delivered]:
     """Returns all messages that are visible now, as one batch."""
     stage.run(58)
     stage.pass_time(3)
-    messages = [stage._delivered(message) for message in stage.sqs.receive(aws.URLS[Lane.FAST], TEN)]
+    messages = [stage._delivered(message) for message in stage.sqs.receive(URLS[Lane.FAST], TEN)]
     assert len(messages) == TEN
     return messages
 

@@ -15,10 +15,11 @@ from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.delivery import dead_letters
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
-from tests.support import aws
+from sweephand.testing.service import ARCHIVE, DEAD, URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, crash_after, crash_before, refused
+from tests.support.taps import Crash, crash_after, crash_before, refused
 from tests.unit.flow.common import HOUR, exact, fixed, once
 
 BACK = "a dead letter goes back to its queue"
@@ -26,7 +27,7 @@ BACK = "a dead letter goes back to its queue"
 
 def dead(stage: Stage, *, returns: int = 0) -> None:
     """Makes every message of the run queue a dead letter. returns: how often each has come back before."""
-    run_queue, dead_queue = stage.sqs._queues[aws.URLS[Lane.FAST]], stage.sqs._queues[aws.DEAD]
+    run_queue, dead_queue = stage.sqs._queues[URLS[Lane.FAST]], stage.sqs._queues[DEAD]
     for message in run_queue.messages:
         if returns:
             message.body = encode(replace(decode(message.body), returns=returns, sent_at=message.sent_at))
@@ -39,12 +40,12 @@ def ready(stage: Stage, **members: Any) -> Planned:
     planned = stage.create(once(), **members)
     stage.tick()
     stage.clock.advance(61)
-    stage.sqs._queues[aws.URLS[Lane.FAST]].messages[1:] = []  # one of the two that create and tick have sent
+    stage.sqs._queues[URLS[Lane.FAST]].messages[1:] = []  # one of the two that create and tick have sent
     return planned
 
 
 def archived(stage: Stage) -> int:
-    return len(stage.sqs.bodies(aws.ARCHIVE))
+    return len(stage.sqs.bodies(ARCHIVE))
 
 
 def test_the_message_of_a_run_that_never_began_goes_back_to_its_queue(stage: Stage) -> None:
@@ -53,10 +54,10 @@ def test_the_message_of_a_run_that_never_began_goes_back_to_its_queue(stage: Sta
 
     stage.deliver_dead()
 
-    assert (len(stage.sqs.bodies(aws.DEAD)), archived(stage)) == (0, 0)
+    assert (len(stage.sqs.bodies(DEAD)), archived(stage)) == (0, 0)
     (line,) = [members for _, message, members in stage.journal.lines if message == BACK]
     assert line == {"tenant": TENANT, "job": planned.job.id, "schedule": planned.schedules[0].id} | {
-        "run": decode(stage.sqs.bodies(aws.URLS[Lane.FAST])[0]).run,
+        "run": decode(stage.sqs.bodies(URLS[Lane.FAST])[0]).run,
         "returns": 1,
     }
     stage.run(5)
@@ -66,13 +67,13 @@ def test_the_message_of_a_run_that_never_began_goes_back_to_its_queue(stage: Sta
 
 def test_the_check_of_a_workers_run_goes_back_because_no_row_asks_again(stage: Stage) -> None:
     ready(stage)
-    queue = stage.sqs._queues[aws.URLS[Lane.FAST]]
+    queue = stage.sqs._queues[URLS[Lane.FAST]]
     queue.messages[0].body = encode(replace(decode(queue.messages[0].body), subject=Subject.UNCLAIMED))
     dead(stage)
 
     stage.deliver_dead()
 
-    (body,) = stage.sqs.bodies(aws.URLS[Lane.FAST])
+    (body,) = stage.sqs.bodies(URLS[Lane.FAST])
     assert (decode(body).subject, decode(body).returns, archived(stage)) == (Subject.UNCLAIMED, 1, 0)
 
 
@@ -82,7 +83,7 @@ def test_a_message_that_comes_back_again_waits_a_quarter_of_an_hour(stage: Stage
 
     stage.deliver_dead()
 
-    back_at = stage.sqs.next_visible_at([aws.URLS[Lane.FAST]])
+    back_at = stage.sqs.next_visible_at([URLS[Lane.FAST]])
     assert back_at is not None
     assert timedelta(0) <= back_at - stage.clock.now() - dead_letters.RETURN_DELAY < timedelta(seconds=1)
 
@@ -159,7 +160,7 @@ def test_a_message_that_crashes_its_function_each_time_ends_the_run_in_the_end(s
         except Crash:
             killed += 1
         stage.pass_time(35)
-        for message in stage.sqs._queues[aws.URLS[Lane.FAST]].messages:  # as if the wait of a return were over
+        for message in stage.sqs._queues[URLS[Lane.FAST]].messages:  # as if the wait of a return were over
             message.visible_at = stage.clock.now()
         looks_back = True
         stage.deliver_dead()
@@ -186,7 +187,7 @@ def test_a_run_whose_message_came_back_too_often_ends_as_undelivered_and_has_its
     assert stage.totals(planned).failed == 1
     exact(stage, planned)
     assert archived(stage) == 1
-    assert stage.sqs.bodies(aws.DEAD) == []
+    assert stage.sqs.bodies(DEAD) == []
     assert "undelivered" in stage.journal.at("error")
     assert stage.journal.counts["DeadLetters"] == 1
 
@@ -235,7 +236,7 @@ def test_a_live_lease_is_left_alone_and_the_letter_comes_back(stage: Stage) -> N
     assert held.state is State.TRIGGERED
     assert archived(stage) == 0
     assert held.lease_until is not None
-    back_at = stage.sqs.next_visible_at([aws.DEAD])
+    back_at = stage.sqs.next_visible_at([DEAD])
     assert back_at is not None
     assert timedelta(seconds=1) <= back_at - held.lease_until <= timedelta(seconds=6)
     stage.run(120)
@@ -295,7 +296,7 @@ def test_the_dead_letter_of_a_due_retry_is_sent_again_and_does_not_end_it(stage:
 def test_a_run_that_waits_for_its_callback_is_left_alone(stage: Stage) -> None:
     stage.endpoint.answer = ACCEPTED
     planned = ready(stage, action=stage.action(outcome={"on202": "wait"}))
-    stage.sqs.duplicate(aws.URLS[Lane.FAST])
+    stage.sqs.duplicate(URLS[Lane.FAST])
     stage.deliver(most=1)
     dead(stage)
 
@@ -330,11 +331,11 @@ def test_a_letter_without_an_owner_leaves_no_row(stage: Stage) -> None:
 
 @pytest.mark.parametrize("body", ["not json", "{}", '{"v":99}', "\x00"])
 def test_a_letter_that_cannot_be_read_is_kept_and_reported(stage: Stage, body: str) -> None:
-    stage.sqs.send_message(QueueUrl=aws.DEAD, MessageBody=body)
+    stage.sqs.send_message(QueueUrl=DEAD, MessageBody=body)
 
     stage.deliver_dead()
 
-    assert stage.sqs.bodies(aws.ARCHIVE) == [body]
+    assert stage.sqs.bodies(ARCHIVE) == [body]
     assert "a dead letter cannot be read" in stage.journal.at("error")
 
 
@@ -344,7 +345,7 @@ def test_a_letter_is_archived_before_it_is_deleted(stage: Stage) -> None:
 
     with stage.taps.once("sqs.SendMessage", refused):
         stage.deliver_dead()
-    assert len(stage.sqs.bodies(aws.DEAD)) == 1
+    assert len(stage.sqs.bodies(DEAD)) == 1
     stage.run(200)
 
     assert archived(stage) == 1
@@ -385,7 +386,7 @@ def test_a_letter_that_raises_an_unexpected_error_delays_no_other(stage: Stage) 
 
     assert stage.only_run(planned).state is State.SUCCESS
     assert "a dead letter failed" in stage.journal.at("error")
-    assert len(stage.sqs.bodies(aws.DEAD)) == 1
+    assert len(stage.sqs.bodies(DEAD)) == 1
 
 
 def test_the_letter_of_an_ending_series_is_left_to_its_wake_row(stage: Stage) -> None:
@@ -406,7 +407,7 @@ def test_the_letter_of_an_ending_series_is_left_to_its_wake_row(stage: Stage) ->
 def buried(stage: Stage, count: int) -> None:
     """Makes so many letters that nobody can read."""
     for n in range(count):
-        stage.sqs._put(aws.DEAD, {"MessageBody": f"unreadable {n}"})
+        stage.sqs._put(DEAD, {"MessageBody": f"unreadable {n}"})
 
 
 def test_one_minute_processes_all_waiting_letters(stage: Stage) -> None:
@@ -414,7 +415,7 @@ def test_one_minute_processes_all_waiting_letters(stage: Stage) -> None:
 
     assert dead_letters.take(stage.world) == 25
 
-    assert stage.sqs.bodies(aws.DEAD) == []
+    assert stage.sqs.bodies(DEAD) == []
     assert archived(stage) == 25
 
 
@@ -430,7 +431,7 @@ def test_the_letters_that_do_not_fit_into_one_minute_are_left_to_the_next(stage:
         taken = dead_letters.take(stage.world)
 
     assert 20 <= taken <= 10 + 20 * dead_letters.READERS < 100
-    assert len(stage.sqs.bodies(aws.DEAD)) == 100 - taken
+    assert len(stage.sqs.bodies(DEAD)) == 100 - taken
 
 
 def test_letters_that_cannot_be_archived_stay_and_are_tried_again(stage: Stage) -> None:
@@ -439,10 +440,10 @@ def test_letters_that_cannot_be_archived_stay_and_are_tried_again(stage: Stage) 
     with stage.taps.faulty(lambda passing, act: refused(passing, act) if passing.operation == "SendMessage" else act()):
         dead_letters.take(stage.world)
 
-    assert len(stage.sqs.bodies(aws.DEAD)) == 2
+    assert len(stage.sqs.bodies(DEAD)) == 2
     stage.clock.advance(181)
     assert dead_letters.take(stage.world) == 2
-    assert stage.sqs.bodies(aws.DEAD) == []
+    assert stage.sqs.bodies(DEAD) == []
 
 
 def test_the_next_minute_tries_an_unavailable_queue_again(stage: Stage) -> None:
@@ -468,7 +469,7 @@ def test_a_settled_letter_that_was_not_deleted_can_be_settled_again(stage: Stage
 
     assert stage.only_run(planned).reason is Reason.UNDELIVERED
     assert stage.totals(planned).failed == 1
-    assert stage.sqs.bodies(aws.DEAD) == []
+    assert stage.sqs.bodies(DEAD) == []
 
 
 def test_an_empty_queue_costs_one_request(stage: Stage) -> None:

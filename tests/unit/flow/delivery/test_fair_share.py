@@ -13,7 +13,7 @@ from sweephand.flow.jobs import creation
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
-from tests.support import aws
+from sweephand.testing.service import URLS
 from tests.support.stage import TENANT, Stage, stage
 from tests.unit.flow.common import MINUTE, SECOND, fixed, once
 
@@ -35,7 +35,7 @@ def create(stage: Stage, tenant: str, *timings: dict[str, object], **action: obj
 
 def whose(stage: Stage, lane: Lane = Lane.FAST) -> list[tuple[str, str | None]]:
     """Returns for each message that waits: the tenant in it, and the group that SQS sees."""
-    bodies, groups = stage.sqs.bodies(aws.URLS[lane]), stage.sqs.groups(aws.URLS[lane])
+    bodies, groups = stage.sqs.bodies(URLS[lane]), stage.sqs.groups(URLS[lane])
     return [(decode(body).tenant, group) for body, group in zip(bodies, groups, strict=True)]
 
 
@@ -45,10 +45,10 @@ def test_a_tenant_is_served_on_time_while_the_targets_of_another_hang_on_every_e
     create(shared, OTHER, once(20 * MINUTE + SECOND))
     shared.run(19 * 60 + 59)
     shared.clock.advance(1)
-    busy = [shared.sqs.receive(aws.URLS[Lane.FAST], BATCH) for _ in range(EXECUTORS)]
+    busy = [shared.sqs.receive(URLS[Lane.FAST], BATCH) for _ in range(EXECUTORS)]
     shared.clock.advance(1)
 
-    first = shared.sqs.receive(aws.URLS[Lane.FAST], BATCH)
+    first = shared.sqs.receive(URLS[Lane.FAST], BATCH)
 
     assert {decode(message.body).tenant for batch in busy for message in batch} == {TENANT}
     assert [decode(message.body).tenant for message in first] == [OTHER, *[TENANT] * (BATCH - 1)]

@@ -8,8 +8,8 @@ from typing import Any
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane
 from sweephand.flow.jobs.lookup import Planned
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
-from tests.support.taps import Act, Passing
 from tests.unit.flow.common import MINUTE, NOON, SECOND, once
 
 

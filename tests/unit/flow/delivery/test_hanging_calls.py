@@ -9,11 +9,12 @@ import pytest
 from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.store.tenants import tenants
-from tests.support import aws
+from sweephand.testing.service import DEAD
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import OK
 from tests.support.executors import Simulation, executors
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Passing, refused
+from tests.support.taps import refused
 
 HANGS = Outcome(Verdict.FAILED, Reason.NO_ANSWER, message="no answer within 15 s", retryable=True)
 SECONDS = {"every": "PT1S"}
@@ -115,7 +116,7 @@ def test_an_executor_deletes_what_it_received_itself_and_leaves_what_it_could_no
     assert len(load.late["others"]) == 20 * 20
     run_ids = [each.run_id for each in load.stage.endpoint.received]
     assert len(run_ids) == len(set(run_ids))
-    assert not load.stage.sqs.bodies(aws.DEAD)
+    assert not load.stage.sqs.bodies(DEAD)
 
 
 @pytest.mark.long

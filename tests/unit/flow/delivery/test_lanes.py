@@ -11,10 +11,11 @@ from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
-from tests.support.aws import URLS
+from sweephand.testing.service import URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, refused
+from tests.support.taps import Crash, answer_lost, crash_after, refused
 from tests.unit.flow.common import fixed
 
 PATIENT = {"answerTimeoutSeconds": 60}

@@ -16,9 +16,10 @@ from sweephand.flow.errors import failures
 from sweephand.flow.manual import rerun
 from sweephand.flow.runs.edits import Edit
 from sweephand.store.views import resources as views
+from sweephand.testing.taps import Fault
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Crash, Fault, answer_lost, crash_after
+from tests.support.taps import Crash, answer_lost, crash_after
 
 KINDS = (EventType.ERRORS_ARCHIVED, EventType.ERRORS_RESTORED, EventType.ERRORS_EDITED, EventType.ERRORS_RESOLVED)
 EDITED = Edit(Payload('{"n":2}', is_json=True))

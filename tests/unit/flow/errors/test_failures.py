@@ -27,9 +27,10 @@ from sweephand.flow.runs.edits import Edit
 from sweephand.store.dynamo import keys
 from sweephand.store.errors import failures as store
 from sweephand.store.views import resources as views
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Fault, Passing, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
 from tests.unit.flow.common import DAY
 
 MINUTELY = {"cron": "* * * * *"}

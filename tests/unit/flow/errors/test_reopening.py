@@ -22,9 +22,10 @@ from sweephand.store.errors import failures as store
 from sweephand.store.errors.failures import ErrorRunItem
 from sweephand.store.runs import ledger
 from sweephand.store.views import resources as views
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
 
 ASYNC = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 6_000}}
 every_policy = pytest.mark.parametrize("policy", ["skip", "queue_one", "replace"])

@@ -30,10 +30,11 @@ from sweephand.flow.world import FlowMemory
 from sweephand.store.flow_keys import circuits
 from sweephand.store.flow_keys import flow_key_lines as lines
 from sweephand.store.flow_keys import flow_keys as store
-from tests.support.aws import URLS
+from sweephand.testing.service import URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, fixed, once
 
 AT_NOON_1 = {"at": "2027-03-01T12:01:00Z"}

@@ -14,8 +14,8 @@ from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.flow.jobs import creation
 from sweephand.schedules.timing import load_or_never
 from sweephand.store.dynamo import keys
+from sweephand.testing.sources import START
 from tests.support.endpoint import WRONG
-from tests.support.sources import START
 from tests.support.stage import TENANT, Stage
 
 NOON = START.replace(microsecond=0)

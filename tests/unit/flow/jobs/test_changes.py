@@ -20,9 +20,10 @@ from sweephand.flow.jobs import change, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.store.jobs import jobs
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
-from tests.support.taps import Act, Passing, answer_lost, conflict, refused
+from tests.support.taps import answer_lost, conflict, refused
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes, once
 
 HOUR = 60 * MINUTE

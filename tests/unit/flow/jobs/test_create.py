@@ -22,10 +22,11 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import jobs
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import OK, WRONG
 from tests.support.limits import as_dynamodb
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.unit.flow.common import DAY, MINUTE, NOON, SECOND, once
 
 EACH_MINUTE = {"cron": "* * * * *"}

@@ -21,9 +21,10 @@ from sweephand.store.jobs import directory, jobs
 from sweephand.store.jobs.directory import Entry
 from sweephand.store.tenants import usage
 from sweephand.store.views import jobs as views
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as fresh
-from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.support.turns import at_once
 from tests.unit.flow.common import MINUTE, once
 

@@ -17,9 +17,10 @@ from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.manual import rerun
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import own_hooks
+from sweephand.testing.taps import Fault
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Fault, answer_lost
+from tests.support.taps import answer_lost
 from tests.unit.flow.common import MINUTE, NOON, exact, fixed, once
 from tests.unit.flow.delivery.test_dead_letters import dead
 from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target

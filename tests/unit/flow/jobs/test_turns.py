@@ -16,8 +16,9 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import turns
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, refused
+from tests.support.taps import Crash, answer_lost, crash_after, refused
 from tests.support.turns import at_once
 
 HOURLY = {"cron": "0 * * * *"}

@@ -29,10 +29,10 @@ from sweephand.flow.runs import workers
 from sweephand.flow.tenants import applications
 from sweephand.messaging.run_queue import BATCH_MOST
 from sweephand.security.guard import AwsSettings, GuardSettings, Outbound
-from tests.support import aws
+from sweephand.testing.service import DEAD, URLS
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, DOWN, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Fault, Passing
 from tests.unit.flow.common import MINUTE, NOON, SECOND, fixed
 
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchExecuteStatement"}
@@ -277,8 +277,8 @@ def test_a_message_that_meets_an_outage_comes_back_less_often_each_time(stage: S
     waits = []
 
     with stage.taps.faulty(DEPENDENCIES["table"]):
-        while stage.sqs.next_visible_at([aws.DEAD]) is None:
-            due_at = stage.sqs.next_visible_at([aws.URLS[Lane.FAST]])
+        while stage.sqs.next_visible_at([DEAD]) is None:
+            due_at = stage.sqs.next_visible_at([URLS[Lane.FAST]])
             assert due_at is not None
             waits.append(round((due_at - stage.clock.now()).total_seconds()))
             stage.clock.move_to(due_at)
@@ -294,12 +294,12 @@ def test_ten_dead_letters_come_back_with_four_calls(stage: Stage) -> None:
     schedule = planned.schedules[0]
     for n in range(count):
         pointer = occurrence(TENANT, planned.job.id, schedule.id, stage.clock.now() - n * SECOND, schedule.generation)
-        stage.sqs._put(aws.DEAD, {"MessageBody": encode(pointer)})
+        stage.sqs._put(DEAD, {"MessageBody": encode(pointer)})
     stage.taps.passed.clear()
 
     assert dead_letters.take(stage.world) == count
 
-    assert len(stage.sqs.bodies(aws.URLS[Lane.FAST])) >= count
+    assert len(stage.sqs.bodies(URLS[Lane.FAST])) >= count
     empty = dead_letters.READERS
     assert len(stage.taps.passed) <= 4 * count / BATCH_MOST + empty + COLLECTION_READ
     assert stage.taps.count("sqs.ReceiveMessage") == count / BATCH_MOST + empty

@@ -14,9 +14,10 @@ from sweephand.domain.schedule import ScheduleState, StateReason
 from sweephand.facades.native.members import job_members
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, crash_after, crash_before
+from tests.support.taps import Crash, crash_after, crash_before
 from tests.unit.flow.common import HOUR, MINUTE, NOON, exact, fixed, minutes, once
 
 EACH_MINUTE = {"cron": "* * * * *"}

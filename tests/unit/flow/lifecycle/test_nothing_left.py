@@ -15,8 +15,9 @@ from sweephand.facades.native.members import job_members
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import ScheduleRequest
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, crash_before, refused
+from tests.support.taps import Crash, crash_before, refused
 from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, exact, once
 
 COMPLETE = {"onNothingLeft": "complete"}

@@ -20,9 +20,10 @@ from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.flow.lifecycle.unreachable import Streak, target_of
 from sweephand.flow.manual import manual
 from sweephand.store.dynamo.table import RevisionItem
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY, DOWN, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
 from tests.unit.flow.common import DAY, MINUTE, NOON, exact, fixed
 
 DAILY = {"cron": "5 12 * * *"}

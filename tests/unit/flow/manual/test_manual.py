@@ -11,8 +11,9 @@ from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, refused
+from tests.support.taps import Crash, answer_lost, crash_after, refused
 from tests.unit.flow.common import SECOND
 
 YEARLY = {"cron": "0 0 1 1 *"}

@@ -18,10 +18,11 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import rerun
 from sweephand.flow.operations import verbs
 from sweephand.flow.runs.edits import Edit
+from sweephand.testing.taps import Act, Passing
 from tests.support.acting import GUARD, ROLE
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.unit.flow.common import NOON
 
 MINUTELY = {"cron": "* * * * *"}

@@ -13,9 +13,10 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.manual.manual import Answered
 from sweephand.flow.runs import results
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import DAY, fixed, once
 
 NEVER = {"at": "2199-01-01T00:00:00Z"}

@@ -22,11 +22,12 @@ from sweephand.flow.operations import verbs
 from sweephand.flow.world import World
 from sweephand.store.dynamo import keys
 from sweephand.store.operations import operations as store
-from tests.support import aws
+from sweephand.testing.service import ARCHIVE, DEAD, URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
 
-QUEUE = aws.URLS[Lane.OPERATIONS]
+QUEUE = URLS[Lane.OPERATIONS]
 Work = Callable[[World, Operation], Page]
 
 
@@ -331,13 +332,13 @@ def test_a_dead_letter_fails_an_operation_that_kills_its_function(stage: Stage, 
     assert there.state is OperationState.FAILED
     assert there.cause == "the function stopped before finishing a page, on every try"
     assert stage.bus.only(EventType.OPERATION_FAILED)["cause"] == there.cause
-    assert len(stage.sqs.bodies(aws.ARCHIVE)) == 1
+    assert len(stage.sqs.bodies(ARCHIVE)) == 1
 
 
 def test_a_dead_letter_of_a_page_done_since_fails_nothing(stage: Stage, pages: Any) -> None:
     pages(counting(4, wait_s=60))
     operation = begin(stage)
-    stage.sqs._queues[aws.DEAD].messages += stage.sqs._queues[QUEUE].messages
+    stage.sqs._queues[DEAD].messages += stage.sqs._queues[QUEUE].messages
     stage.deliver(Lane.OPERATIONS)
 
     stage.deliver_dead()
@@ -359,7 +360,7 @@ def test_an_unavailable_table_fails_no_operation(stage: Stage, pages: Any) -> No
     stage.run(3_600)
 
     assert stored(stage, operation).state is OperationState.DONE
-    assert stage.sqs.bodies(aws.ARCHIVE) == []
+    assert stage.sqs.bodies(ARCHIVE) == []
 
 
 def test_a_paused_operation_stops_and_continues_there_when_resumed(stage: Stage, pages: Any) -> None:
@@ -538,7 +539,7 @@ def test_an_unreadable_message_comes_back_until_it_is_a_dead_letter(stage: Stage
 
     stage.run(3 * 3_600)
 
-    assert stage.sqs.bodies(aws.ARCHIVE) == ["nothing"]
+    assert stage.sqs.bodies(ARCHIVE) == ["nothing"]
 
 
 def test_the_pages_of_a_redrive_are_small_enough_to_pause_between_them() -> None:

@@ -24,9 +24,10 @@ from sweephand.flow.world import FlowMemory
 from sweephand.store.dynamo.table import RunItem
 from sweephand.store.runs import run_rows
 from sweephand.store.tenants import tenants
-from tests.support import aws
+from sweephand.testing.service import URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage, stage
-from tests.support.taps import Act, Passing, refused
+from tests.support.taps import refused
 from tests.unit.flow.common import NOON, SECOND, once
 from tests.unit.flow.runs.test_inner_actions import NOBODY, draft
 
@@ -283,7 +284,7 @@ def test_a_second_copy_of_a_message_does_not_count_against_the_quota(there: Stag
     planned = there.create(once(), action=SUCCEEDS)
     there.tick()
     there.clock.advance(60)
-    batch = [there._delivered(message) for message in there.sqs.receive(aws.URLS[Lane.FAST], 10)]
+    batch = [there._delivered(message) for message in there.sqs.receive(URLS[Lane.FAST], 10)]
     other = replace(there.world, memory=FlowMemory()) if elsewhere else there.world
     claims = []
 

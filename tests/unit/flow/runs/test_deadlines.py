@@ -12,9 +12,10 @@ from sweephand.domain.runs.settlement import FALLBACK
 from sweephand.domain.schedule import Lane
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.runs import results
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, crash_after, refused
+from tests.support.taps import Crash, crash_after, refused
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact
 
 SENT = "sqs.SendMessageBatch"

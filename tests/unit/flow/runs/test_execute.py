@@ -20,9 +20,10 @@ from sweephand.errors import Unavailable
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.runs import ledger
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY, DOWN, OK
 from tests.support.stage import Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
 from tests.unit.flow.common import DAY, MINUTE, NOON, SECOND, exact, fixed, once
 
 FAST = Lane.FAST

@@ -16,9 +16,9 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
 from sweephand.security.guard import GuardSettings
+from sweephand.testing.taps import Fault
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Fault
 from tests.unit.flow.common import MINUTE, NOON, exact, fixed, once
 from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target
 

@@ -18,10 +18,11 @@ from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
 from sweephand.flow.jobs import creation
 from sweephand.flow.manual import manual
 from sweephand.security.guard import GuardSettings
+from sweephand.testing.taps import Act, Passing
 from tests.support import taps
 from tests.support.bus import malformed, refused_by_bus
 from tests.support.stage import TENANT, Stage, stage
-from tests.support.taps import Act, Crash, Passing
+from tests.support.taps import Crash
 from tests.unit.actions.aws.test_aws import refusal
 from tests.unit.flow.common import MINUTE, fixed, once
 

@@ -16,10 +16,11 @@ from sweephand.flow.manual import manual
 from sweephand.flow.runs import results
 from sweephand.store.runs import ledger
 from sweephand.store.views import runs as views
-from tests.support.aws import URLS
+from sweephand.testing.service import URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Passing, refused
+from tests.support.taps import refused
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, fixed, once
 
 

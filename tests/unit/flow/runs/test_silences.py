@@ -25,12 +25,13 @@ from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
 from sweephand.store.tenants import tenants, watches
 from sweephand.store.views import tenants as views
-from tests.support import aws
+from sweephand.testing.service import URLS
 from tests.support.acting import GUARD, ROLE, arn
 from tests.support.endpoint import BUSY, OK
-from tests.support.sources import START
+from sweephand.testing.sources import START
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Passing, refused
+from sweephand.testing.taps import Act, Passing
+from tests.support.taps import refused
 from tests.unit.flow.common import HOUR, MINUTE, SECOND, exact, fixed, once
 
 HANGS = Outcome(Verdict.FAILED, Reason.NO_ANSWER, message="no answer within 15 s", retryable=True)
@@ -85,7 +86,7 @@ def notes(stage: Stage, tenant: str = TENANT) -> set[str]:
 
 
 def in_slow_queue(stage: Stage) -> list[str]:
-    return [decode(body).job for body in stage.sqs.bodies(aws.URLS[Lane.SLOW])]
+    return [decode(body).job for body in stage.sqs.bodies(URLS[Lane.SLOW])]
 
 
 def one_batch(stage: Stage, planned: Planned, lane: Lane = Lane.FAST) -> None:

@@ -17,10 +17,11 @@ from sweephand.domain.runs import ecs_task
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.runs import results
 from sweephand.store.runs import ledger
-from tests.support import aws
+from sweephand.testing.service import DEAD, URLS
+from sweephand.testing.taps import Act, Passing
 from tests.support.ecs import ACTION, GUARD, Cluster, passed_on, refusal
 from tests.support.stage import TENANT, Stage, stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import MINUTE, exact, fixed, once
 
 LIMIT_S = 600
@@ -268,12 +269,12 @@ def test_a_task_that_only_looks_like_one_of_the_service_is_dropped_for_good(clus
 
     assert cluster.run == before
     assert ("info", "dropped", {"reason": "the task belongs to no stored run"}) in cluster.stage.journal.lines
-    assert not [body for body in cluster.stage.sqs.bodies(next(iter(aws.URLS.values()))) if mark in body]
+    assert not [body for body in cluster.stage.sqs.bodies(next(iter(URLS.values()))) if mark in body]
 
 
 @pytest.mark.parametrize("body", ["{}", "[]", "5", "null", '{"lastStatus": "STOPPED"}', '{"lastStatus": ["STOPPED"]}'])
 def test_a_message_without_an_owner_is_still_an_error(cluster: Jobs, body: str) -> None:
-    cluster.stage.sqs.send_message(QueueUrl=next(iter(aws.URLS.values())), MessageBody=body)
+    cluster.stage.sqs.send_message(QueueUrl=next(iter(URLS.values())), MessageBody=body)
 
     cluster.stage.deliver()
 
@@ -288,12 +289,12 @@ def test_the_environment_of_a_task_is_not_sent_through_the_queue(cluster: Jobs) 
     cluster.ecs.ends(0)
 
     assert len(told_by_ecs(cluster)) == 2
-    assert "canary" not in "".join(cluster.stage.sqs.bodies(next(iter(aws.URLS.values()))))
+    assert "canary" not in "".join(cluster.stage.sqs.bodies(next(iter(URLS.values()))))
 
 
 def told_by_ecs(cluster: Jobs) -> list[str]:
     """Returns what waits in the queue, without copies of the run's own pointer that wait for the lease of the first."""
-    bodies = cluster.stage.sqs.bodies(next(iter(aws.URLS.values())))
+    bodies = cluster.stage.sqs.bodies(next(iter(URLS.values())))
     return [body for body in bodies if json.loads(body).get("kind") != "scheduled"]
 
 
@@ -541,8 +542,8 @@ def test_an_end_among_the_dead_letters_is_still_processed(cluster: Jobs) -> None
     cluster.begun()
     cluster.ecs.ends(0)
     (body,) = told_by_ecs(cluster)
-    cluster.stage.sqs.purge(next(iter(aws.URLS.values())))
-    cluster.stage.sqs.send_message(QueueUrl=aws.DEAD, MessageBody=body)
+    cluster.stage.sqs.purge(next(iter(URLS.values())))
+    cluster.stage.sqs.send_message(QueueUrl=DEAD, MessageBody=body)
 
     cluster.delivers()
 

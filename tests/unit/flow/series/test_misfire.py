@@ -12,7 +12,7 @@ from sweephand.domain.job import Pause
 from sweephand.domain.message import decode
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from tests.support.sources import START
+from sweephand.testing.sources import START
 from tests.support.stage import Stage, stage
 from tests.support.taps import Crash, crash_before
 

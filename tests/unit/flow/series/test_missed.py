@@ -14,7 +14,7 @@ from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
 from sweephand.schedules.timing import load
-from tests.support import aws
+from sweephand.testing.service import DEAD, URLS
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_before
 from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
@@ -256,13 +256,13 @@ def test_messages_from_before_two_outages_are_reported_once(stage, policy, rest)
 
 def test_a_dead_letter_from_before_two_outages_is_reported_once(stage):
     planned = made(stage, {"cron": "* * * * *"}, "sap")
-    sent_at_creation = stage.sqs.bodies(aws.URLS[Lane.FAST])
+    sent_at_creation = stage.sqs.bodies(URLS[Lane.FAST])
     for _ in range(2):
         stage.pass_time(3_700)
         stage.tick()
 
     for body in sent_at_creation:
-        stage.sqs.send_message(QueueUrl=aws.DEAD, MessageBody=body)
+        stage.sqs.send_message(QueueUrl=DEAD, MessageBody=body)
 
     assert stage.deliver_dead() == len(sent_at_creation) == 3
     assert all(run.range_count for run in stage.runs(planned))

@@ -9,7 +9,7 @@ import pytest
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.schedule import ScheduleState
 from sweephand.errors import InvalidRequest
-from tests.support.sources import START
+from sweephand.testing.sources import START
 from tests.support.stage import Stage
 from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, SECOND, exact
 

@@ -9,7 +9,7 @@ from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
-from tests.support.sources import START
+from sweephand.testing.sources import START
 from tests.support.stage import Stage
 
 HOUR = timedelta(hours=1)

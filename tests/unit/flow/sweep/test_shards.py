@@ -17,9 +17,10 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.table import ShardsItem
 from sweephand.store.index.shards import Shards
 from sweephand.store.views import tenants
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
-from tests.support.taps import Act, Crash, Passing, crash_before, refused
+from tests.support.taps import Crash, crash_before, refused
 from tests.unit.flow.common import HOUR, NOON, SECOND, exact
 
 FEW, MANY = 1, 7

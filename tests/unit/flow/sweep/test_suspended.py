@@ -21,20 +21,11 @@ from sweephand.flow.sweep import sweep
 from sweephand.flow.tenants import tenancy
 from sweephand.store.dynamo import keys
 from sweephand.store.index import suspended
-from tests.support.sources import START
+from sweephand.testing.sources import START
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as a_stage
-from tests.support.taps import (
-    Act,
-    Crash,
-    Fault,
-    Passing,
-    answer_lost,
-    conflict,
-    crash_after,
-    crash_before,
-    refused,
-)
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.unit.flow.common import once
 
 MINUTELY = {"cron": "* * * * *"}

@@ -24,9 +24,10 @@ from sweephand.schedules.calendars import calendar_content
 from sweephand.store.dynamo import keys
 from sweephand.store.operations import operations
 from sweephand.store.tenants import tenants
+from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, crash_after, crash_before
+from tests.support.taps import Crash, answer_lost, crash_after, crash_before
 from tests.unit.flow.common import fixed, once
 
 EACH_MINUTE = {"cron": "* * * * *"}

@@ -15,8 +15,9 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
 from sweephand.store.jobs import jobs
 from sweephand.store.tenants import usage
+from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Passing, answer_lost, conflict, crash_after, crash_before
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before
 from tests.support.turns import at_once
 
 HOURLY = {"every": "PT1H"}

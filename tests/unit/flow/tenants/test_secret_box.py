@@ -16,8 +16,9 @@ from sweephand.flow.tenants import subscriptions, tenancy
 from sweephand.flow.tenants.secret_box import KEPT_KEYS, KEPT_S, LARGEST, SecretBox
 from sweephand.security.key_service import KeyService
 from sweephand.store.dynamo import keys
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
-from tests.support.taps import Act, Crash, Fault, Passing, answer_lost, conflict, crash_after, crash_before, refused
+from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.unit.flow.common import once
 
 YEAR_S = 366 * 86_400

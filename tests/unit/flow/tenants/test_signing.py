@@ -9,6 +9,7 @@ import pytest
 from sweephand.domain.run import State
 from sweephand.errors import Conflict, NotFound
 from sweephand.flow.tenants import signing, tenancy
+from sweephand.testing.taps import Act, Passing
 from tests.support import taps
 from tests.support.stage import TENANT, Stage
 
@@ -73,7 +74,7 @@ def test_a_delete_whose_answer_was_lost_succeeds(stage: Stage) -> None:
 def test_two_concurrently_created_keys_both_exist(stage: Stage) -> None:
     made: list[str] = []
 
-    def meanwhile(_: taps.Passing, act: taps.Act) -> Any:
+    def meanwhile(_: Passing, act: Act) -> Any:
         stage.taps.fault = None
         made.append(signing.create(stage.world, TENANT, "default")[0].id)
         return act()

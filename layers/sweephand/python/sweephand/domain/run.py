@@ -306,6 +306,10 @@ class Run:
     def finished(self) -> bool:
         return self.state in TERMINAL
 
+    def ended_at(self, now: datetime) -> datetime:
+        """Returns when it ends: now, but never before its attempt began by another machine's clock."""
+        return now if self.started_at is None else max(now, self.started_at)
+
     @property
     def state_in_words(self) -> str:
         """Returns its state for refusals: its attempt, until when somebody holds it, or how the last attempt failed."""

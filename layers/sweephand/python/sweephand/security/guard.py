@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -175,7 +175,8 @@ class Outbound:
 
     tokens: cached credentials for targets. roles: AWS clients that use the roles of jobs; None in functions that call
     no targets. identity: the stack's own; None without one. ecs: makes an ECS client with the function's permissions,
-    whose call ends within the given seconds, including its retry; None without tasks.
+    whose call ends within the given seconds, including its retry; None without tasks. network: answers HTTP requests
+    (target, method, headers, content) in place of the network, for tests.
     """
 
     settings: GuardSettings
@@ -185,6 +186,7 @@ class Outbound:
     roles: TargetRoles | None = None
     identity: Identity | None = None
     ecs: Callable[[float], Any] | None = None
+    network: Callable[[Target, str, Sequence[tuple[str, str]], bytes | None], Any] | None = None
 
 
 def networks(text: str) -> tuple[Network, ...]:

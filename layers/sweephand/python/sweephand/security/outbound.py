@@ -77,6 +77,9 @@ def exchange(
     ssl_context: one with a client certificate; None for the shared one. Raises only CallFailed, whatever the network or
     the endpoint does.
     """
+    if outbound.network is not None:
+        answered: Answer = outbound.network(target, method, headers, content)
+        return answered
     addresses = resolve(target, outbound, deadline, with_credentials=with_credentials)
     context = (ssl_context or shared_ssl_context(outbound.authorities)) if target.scheme == "https" else None
     request = _request(method, target, headers, content)

@@ -52,7 +52,7 @@ def settle(
     """
     ended = replace(
         run,
-        finished_at=now,
+        finished_at=run.ended_at(now),
         http_status=outcome.http_status,
         answer=excerpt(outcome.answer),
         answer_headers=outcome.answer_headers,

@@ -194,7 +194,7 @@ def end_from_outside(
         also = follow_ups.ops(world, follows, job, follow_up)
     ended = replace(
         wanted,
-        finished_at=now,
+        finished_at=wanted.ended_at(now),
         expires_at=run_expiry(world, wanted.tenant, job.collection if job else None, now),
         lease_owner=None,
         lease_until=None,

@@ -227,7 +227,7 @@ def end_unacted(
             state=state,
             reason=reason,
             message=message or run.message,
-            finished_at=now,
+            finished_at=run.ended_at(now),
             lease_owner=None,
             lease_until=None,
             expires_at=expires_at,
@@ -293,7 +293,7 @@ def _attempts(
         return []
     made = replace(
         run,
-        finished_at=now,
+        finished_at=run.ended_at(now),
         http_status=outcome.http_status,
         message=outcome.message,
         answer_headers=outcome.answer_headers,

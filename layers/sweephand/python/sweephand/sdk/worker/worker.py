@@ -95,7 +95,7 @@ class Worker:
         if version is not None:
             _check_name("version", version)
         self.application, self.version = application, version
-        self._client, self._queue = client, queue
+        self._client, self.queue = client, queue
         self._threads, self._lease_s = threads, lease_s
         self._retry, self._hook = dict(USUAL_RETRY if retry is None else retry), hook
         self._allow_deletes = allow_deletes
@@ -214,6 +214,10 @@ class Worker:
             self._client = clients.Sweephand()
         return self._client
 
+    def attach(self, client: Sweephand, queue: Queue) -> None:
+        """Uses this client and queue from now on, as a test needs for a worker that its module made."""
+        self._client, self.queue = client, queue
+
     def apply(self, *, prune: bool | None = None) -> None:
         """Applies the tasks to the jobs of the service. Unchanged jobs keep their next occurrences.
 
@@ -279,8 +283,8 @@ class Worker:
         found = [self._registered(version) for version in versions]
         self.apply()
         skew.warn(log, self.client.clock_ahead_s)
-        if self._queue is None:
-            self._queue = SqsQueue(found[0].region)
+        if self.queue is None:
+            self.queue = SqsQueue(found[0].region)
         return [(each.queue_url, each.version) for each in found]
 
     def _registered(self, version: str | None) -> Any:
@@ -305,8 +309,8 @@ class Worker:
             raise SystemExit(CANNOT_BEGIN) from error
 
     def _run(self, queues: Sequence[tuple[str, str | None]]) -> None:
-        assert self._queue is not None
-        attempts = self.attempts(self._queue)
+        assert self.queue is not None
+        attempts = self.attempts(self.queue)
         slots = Slots(self._threads)
         receivers = [self._thread(self._receive, attempts, slots, url, version, len(queues)) for url, version in queues]
         beat = self._thread(self._beat, attempts)

@@ -86,6 +86,7 @@ class Table:
 
     Timeouts are short (connect 1 s, read 3 s, 3 attempts in all): the worst case stays below API Gateway's 30 s.
     throttled: is called with the number of requests that the table or an index throttled in all their attempts.
+    client: stands in for one of botocore; sweephand.testing has one in memory.
     """
 
     def __init__(
@@ -96,11 +97,15 @@ class Table:
         *,
         region: str | None = None,
         throttled: Callable[[int], object] = lambda _: None,
+        client: Any = None,
     ) -> None:
         self.name = name
+        self._client = client
         self._throttled = throttled
         self._clock = clock
         self._chance = chance
+        if client is not None:
+            return
         self._connection = Connection(
             region=region,
             connect_timeout_seconds=1,
@@ -117,7 +122,7 @@ class Table:
 
     @property
     def client(self) -> Any:
-        return self._connection.client
+        return self._client or self._connection.client
 
     @property
     def session(self) -> Any:

@@ -1,28 +1,30 @@
 """DynamoDB and KMS in memory, below boto3: a history of the whole service in milliseconds, not in tenths of a second.
 
 Only the operations and parameters that the service uses; anything else is refused, so that nothing passes by a guess.
-test_memory.py holds every answer against moto's (and an emulator's) by the same sequences of operations.
+tests/faults/test_memory.py holds every answer against moto's (and an emulator's) by the same sequences of operations.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.faults import expressions
-from tests.support import statements, taps
-from tests.support.taps import Taps
+from sweephand.testing import expressions, statements
+from sweephand.testing.taps import Passing, Taps
 
 Item = dict[str, Any]
 Key = tuple[str, str]
 Items = dict[Key, Item]
 Request = Mapping[str, Any]
+Place = tuple[Any, str, str]
+Ordered = tuple[list[Place], list[Item]]
 
 KNOWN = {
     "TableName",
@@ -81,6 +83,7 @@ class Dynamo:
     states: list[Items] = field(default_factory=lambda: [{}])
     index: Callable[[Request], Items] | None = None
     _partitions: dict[tuple[str | None, str], Items] = field(default_factory=dict)
+    _ordered: dict[tuple[str | None, str], Ordered] = field(default_factory=dict)
     _indexes: dict[str | None, Index] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,7 +114,7 @@ class Dynamo:
         found = [_cut(self.items[key], None, wanted, names) for key in keys if key in self.items]
         return {"Responses": {table: found}, "UnprocessedKeys": {}}
 
-    def _Scan(self, request: Request) -> Any:  # noqa: N802 - of tests only
+    def _Scan(self, _request: Request) -> Any:  # noqa: N802 - of tests only
         return {"Items": [dict(item) for item in self.items.values()]}
 
     def _Query(self, request: Request) -> Any:  # noqa: N802
@@ -120,18 +123,15 @@ class Dynamo:
         index = self._indexes[request.get("IndexName")]
         hash_name, range_name = index.hash_name, index.range_name
         if "IndexName" in request and self.index is not None:
-            items = self.index(request)
+            candidates = _in_order(self.index(request).values(), range_name)[1]
         else:
-            partition = (
-                request.get("IndexName"),
-                _hash(_compared(request["KeyConditionExpression"], hash_name, request)),
-            )
-            items = self._partitions.get(partition, {})
+            candidates = self._candidates(request, index)
         wanted = expressions.condition(request["KeyConditionExpression"])
         found = [
-            item for item in items.values() if hash_name in item and range_name in item and wanted(item, names, values)
+            item for item in candidates if hash_name in item and range_name in item and wanted(item, names, values)
         ]
-        found.sort(key=lambda item: _place(item, range_name), reverse=not request.get("ScanIndexForward", True))
+        if not request.get("ScanIndexForward", True):
+            found.reverse()
         if "ExclusiveStartKey" in request:
             found = _behind(found, request["ExclusiveStartKey"], range_name, request.get("ScanIndexForward", True))
         limit = request.get("Limit")
@@ -145,6 +145,19 @@ class Dynamo:
         if request.get("Select") != "COUNT":
             answer["Items"] = [_cut(item, index.carried, request, names) for item in page]
         return answer | {"Count": len(page)}
+
+    def _candidates(self, request: Request, index: Index) -> Sequence[Item]:
+        """Returns the items of a partition in order, without most of those that the key condition leaves out."""
+        text = request["KeyConditionExpression"]
+        partition = request.get("IndexName"), _hash(_compared(text, index.hash_name, request))
+        if partition not in self._ordered:
+            items = self._partitions.get(partition, {}).values()
+            self._ordered[partition] = _in_order(items, index.range_name)
+        places, items = self._ordered[partition]
+        low, high = _bounds(text, index.range_name, request)
+        begin = 0 if low is None else bisect_left(places, low, key=lambda place: place[0])
+        end = len(items) if high is None else bisect_right(places, high, key=lambda place: place[0])
+        return items[begin:end]
 
     # Writing
 
@@ -209,12 +222,20 @@ class Dynamo:
         if self.remembers:
             self.states.append(dict(self.items))
 
+    def least(self, index: str) -> float | None:
+        """Returns the lowest number in an index's range key, over all its partitions; None if it has no items."""
+        name = self._indexes[index].range_name
+        partitions = [items for (of, _), items in self._partitions.items() if of == index]
+        return min((float(item[name]["N"]) for items in partitions for item in items.values()), default=None)
+
     def _file(self, key: Key, item: Item | None, *, there: bool) -> None:
         """Files an item into its partition of the table and of each index, or removes it from them."""
         for name, index in self._indexes.items():
             if item is None or index.hash_name not in item or index.range_name not in item:
                 continue
-            partition = self._partitions.setdefault((name, _hash(item[index.hash_name])), {})
+            place = name, _hash(item[index.hash_name])
+            partition = self._partitions.setdefault(place, {})
+            self._ordered.pop(place, None)
             if there:
                 partition[key] = item
             else:
@@ -228,6 +249,28 @@ def _compared(text: str, name: str, request: Request) -> Mapping[str, Any]:
     """Returns the value that a key condition requires of this attribute."""
     names, values = _places(request)
     return next(values[value] for placed, value in _EQUAL.findall(text) if names.get(placed, placed) == name)
+
+
+_RANGE = re.compile(r"(#?\w+) (<=?|>=?|BETWEEN) (:\w+)(?: AND (:\w+))?")
+
+
+def _bounds(text: str, name: str, request: Request) -> tuple[Any, Any]:
+    """Returns the lowest and the highest range key that a key condition allows, as far as it compares; None: any."""
+    names, values = _places(request)
+    low = high = None
+    for placed, operator, first, second in _RANGE.findall(text):
+        if names.get(placed, placed) != name:
+            continue
+        if operator[0] in ">B":
+            low = expressions.plain(values[first])
+        if operator[0] in "<B":
+            high = expressions.plain(values[second if operator == "BETWEEN" else first])
+    return low, high
+
+
+def _in_order(items: Iterable[Item], range_name: str) -> Ordered:
+    placed = sorted(((_place(item, range_name), item) for item in items if range_name in item), key=itemgetter(0))
+    return [place for place, _ in placed], [item for _, item in placed]
 
 
 def _hash(value: Mapping[str, Any]) -> str:
@@ -268,7 +311,7 @@ def _shown(request: Request, old: Item | None) -> dict[str, Any]:
     return {"Item": dict(old)} if asked and old is not None else {}
 
 
-def _place(item: Item, range_name: str) -> tuple[Any, str, str]:
+def _place(item: Item, range_name: str) -> Place:
     """Returns the place of an item in its partition. Within an index, equal places are told apart by the table's
     key.
     """
@@ -333,9 +376,18 @@ class Memory:
         return self.dynamo(operation, request)
 
 
-@contextmanager
-def in_memory(tap: Taps, *, remembers: bool = False) -> Iterator[Memory]:
-    """Makes a backend for tests.support.stage.stage."""
-    memory = Memory(remembers)
-    with taps.on_botocore(tap, memory):
-        yield memory
+class Client:
+    """The methods of botocore's client of a service, answered in memory."""
+
+    def __init__(self, service: str, memory: Memory, taps: Taps) -> None:
+        self._service, self._memory, self._taps = service, memory, taps
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operation = "".join(word.capitalize() for word in name.split("_"))
+
+        def call(**request: Any) -> Any:
+            passing = Passing(self._service, operation, request)
+            return self._taps(passing, lambda: self._memory(self._service, operation, request))
+
+        self.__dict__[name] = call
+        return call

@@ -14,8 +14,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from sweephand.domain.instants import epoch_ms
-from tests.support.sources import VirtualClock
-from tests.support.taps import Passing, Taps
+from sweephand.testing.sources import VirtualClock
+from sweephand.testing.taps import Passing, Taps
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 _GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)

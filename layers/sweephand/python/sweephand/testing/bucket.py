@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from sweephand.store.operations.files import LEAST_PIECE
-from tests.support.taps import Passing, Taps
+from sweephand.testing.taps import Passing, Taps
 
 NAME = "files-of-the-test"
 
