@@ -17,7 +17,8 @@ def begin(sh: Sweephand, customer: str, started: datetime, zone: str) -> str:
         at(reminder, zone=zone, name="reminder", payload={"customer": customer, "step": "reminder"}),
         at(end, zone=zone, name="end", payload={"customer": customer, "step": "end"}),
     ]
-    return sh.jobs.create(f"trial-{customer}", http.post(URL), schedules, resource_id=customer).id
+    again = {"type": "fixed", "maxRetries": 3, "delaySeconds": 60}
+    return sh.jobs.create(f"trial-{customer}", http.post(URL, retry=again), schedules, resource_id=customer).id
 
 
 def buy(sh: Sweephand, customer: str) -> None:

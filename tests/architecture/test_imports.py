@@ -16,8 +16,8 @@ PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
 CONTRACTS = configparser.ConfigParser()
 CONTRACTS.read(ROOT / ".importlinter")
 CONTRACT_NAMES = [s.rpartition(":")[2] for s in CONTRACTS.sections() if s.startswith("importlinter:contract:")]
-MAKE_THE_REAL_ONES = ("wiring.py", "sources.py", "local", "cli", "sdk")
-HAVE_THE_LIBRARYS = ("records.py", "local", "cli", "sdk")
+MAKE_THE_REAL_ONES = ("wiring.py", "sources.py", "local", "cli", "sdk", "testing")
+HAVE_THE_LIBRARYS = ("records.py", "local", "cli", "sdk", "testing")
 # A process of the same time may make `__pycache__`: what is collected must not depend on it.
 ENTRIES = sorted([path.parent for path in PACKAGE.glob("*/__init__.py")] + [*PACKAGE.glob("*.py")])
 

@@ -307,7 +307,7 @@ def test_a_heartbeat_after_its_lease_expired_starts_again(api):
         program.scheduler.start(lease_s=90)
         api.stage.run(400)
 
-        program.scheduler._beat()
+        program.scheduler.beat()
         api.stage.run(5)
 
         assert set(program.kinds()) == {"missed"}
@@ -389,7 +389,7 @@ def test_a_heartbeat_keeps_an_event_while_its_function_runs(api):
         def long(_data: JobData) -> None:
             for _ in range(4):
                 api.stage.run(40)
-                program.scheduler._beat()
+                program.scheduler.beat()
                 seen.append(other.receive(wait_s=0))
 
         other = JobScheduler(connected(api)[0], consumer="billing", receive=True, queue=SqsQueue(client=api.stage.sqs))

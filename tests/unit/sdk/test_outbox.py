@@ -11,8 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from sweephand.sdk import FakeSweephand, InvalidArgument, TransportError, event, every
+from sweephand.sdk import InvalidArgument, TransportError, event, every
 from sweephand.sdk.outbox import DynamoOutbox
+from sweephand.testing import Stack, stack
 from sweephand.testing.sources import START
 
 KEY = "order-4711/reminder"
@@ -34,8 +35,9 @@ def dynamo() -> Iterator[Any]:
 
 
 @pytest.fixture
-def sh() -> FakeSweephand:
-    return FakeSweephand(now=START)
+def sh() -> Iterator[Stack]:
+    with stack(now=START) as made:
+        yield made
 
 
 def order(**more: Any) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def test_a_relay_that_dies_after_the_job_makes_no_second_one(sh, dynamo, key_is_
     assert rows(dynamo, "outbox") == 1
 
     if not key_is_known:
-        sh._service._once.clear()
+        sh.advance("2d")
 
     assert outbox.relay(sh) == 1
     assert len(list(sh.jobs.list())) == 1

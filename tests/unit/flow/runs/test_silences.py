@@ -26,11 +26,11 @@ from sweephand.store.dynamo import keys
 from sweephand.store.tenants import tenants, watches
 from sweephand.store.views import tenants as views
 from sweephand.testing.service import URLS
+from sweephand.testing.sources import START
+from sweephand.testing.taps import Act, Passing
 from tests.support.acting import GUARD, ROLE, arn
 from tests.support.endpoint import BUSY, OK
-from sweephand.testing.sources import START
 from tests.support.stage import TENANT, Stage
-from sweephand.testing.taps import Act, Passing
 from tests.support.taps import refused
 from tests.unit.flow.common import HOUR, MINUTE, SECOND, exact, fixed, once
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from sweephand.sdk.aio.root import AsyncJobScheduler
     from sweephand.sdk.bodies import at, cron, event, every, http, rrule
     from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, OperationFailed, TransportError
-    from sweephand.sdk.fake.client import AsyncFakeSweephand, FakeSweephand
     from sweephand.sdk.records import Dropped, JobData, JobInterval, JobRecord, Result
     from sweephand.sdk.signatures import NotSigned, verify
     from sweephand.sdk.sync.client import Sweephand
@@ -20,12 +19,10 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "ApiError": "sweephand.sdk.errors",
-    "AsyncFakeSweephand": "sweephand.sdk.fake.client",
     "AsyncJobScheduler": "sweephand.sdk.aio.root",
     "AsyncSweephand": "sweephand.sdk.aio.client",
     "ConfigError": "sweephand.sdk.errors",
     "Dropped": "sweephand.sdk.records",
-    "FakeSweephand": "sweephand.sdk.fake.client",
     "InvalidArgument": "sweephand.sdk.errors",
     "JobData": "sweephand.sdk.records",
     "JobInterval": "sweephand.sdk.records",
@@ -45,12 +42,10 @@ _PLACES = {
 
 __all__ = [
     "ApiError",
-    "AsyncFakeSweephand",
     "AsyncJobScheduler",
     "AsyncSweephand",
     "ConfigError",
     "Dropped",
-    "FakeSweephand",
     "InvalidArgument",
     "JobData",
     "JobInterval",

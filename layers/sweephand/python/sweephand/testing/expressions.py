@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 Value = Mapping[str, Any]
@@ -227,7 +227,7 @@ def update(text: str) -> tuple[Step, ...]:
         verb = reader.take()
         if verb not in _VERBS:
             raise NotImplementedError(text)
-        steps += reader.listed(lambda verb=verb: _VERBS[verb](reader))
+        steps += reader.listed(partial(_VERBS[verb], reader))
     return tuple(steps)
 
 

@@ -123,7 +123,7 @@ class Dynamo:
         index = self._indexes[request.get("IndexName")]
         hash_name, range_name = index.hash_name, index.range_name
         if "IndexName" in request and self.index is not None:
-            candidates = _in_order(self.index(request).values(), range_name)[1]
+            candidates: Sequence[Item] = _in_order(self.index(request).values(), range_name)[1]
         else:
             candidates = self._candidates(request, index)
         wanted = expressions.condition(request["KeyConditionExpression"])
@@ -151,8 +151,8 @@ class Dynamo:
         text = request["KeyConditionExpression"]
         partition = request.get("IndexName"), _hash(_compared(text, index.hash_name, request))
         if partition not in self._ordered:
-            items = self._partitions.get(partition, {}).values()
-            self._ordered[partition] = _in_order(items, index.range_name)
+            stored = self._partitions.get(partition, {})
+            self._ordered[partition] = _in_order(stored.values(), index.range_name)
         places, items = self._ordered[partition]
         low, high = _bounds(text, index.range_name, request)
         begin = 0 if low is None else bisect_left(places, low, key=lambda place: place[0])

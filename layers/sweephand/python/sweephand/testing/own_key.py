@@ -25,13 +25,13 @@ class OwnKey:
     asked: list[str] = field(default_factory=list)
     failure: Exception | None = None
 
-    def sign(self, *, KeyId: str, Message: bytes, MessageType: str, SigningAlgorithm: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
-        self._ask("Sign", KeyId)
-        assert (MessageType, SigningAlgorithm) == ("RAW", "RSASSA_PKCS1_V1_5_SHA_256")
-        return {"Signature": _key().sign(Message, padding.PKCS1v15(), hashes.SHA256())}
+    def sign(self, **request: Any) -> dict[str, Any]:
+        self._ask("Sign", request["KeyId"])
+        assert (request["MessageType"], request["SigningAlgorithm"]) == ("RAW", "RSASSA_PKCS1_V1_5_SHA_256")
+        return {"Signature": _key().sign(request["Message"], padding.PKCS1v15(), hashes.SHA256())}
 
-    def get_public_key(self, *, KeyId: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
-        self._ask("GetPublicKey", KeyId)
+    def get_public_key(self, **request: Any) -> dict[str, Any]:
+        self._ask("GetPublicKey", request["KeyId"])
         return {"PublicKey": _key().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)}
 
     def _ask(self, operation: str, key_id: str) -> None:

@@ -6,11 +6,12 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from sweephand import threads
 from sweephand.domain.instants import text
+from sweephand.errors import InvalidRequest
 from sweephand.facades.native.api import NativeApi
 from sweephand.flow.tenants import access, tenancy
 from sweephand.sdk.aio.client import AsyncSweephand
@@ -47,15 +48,17 @@ from sweephand.testing.taps import Taps
 from sweephand.testing.targets import Answering, Call, Targets
 
 if TYPE_CHECKING:
+    from sweephand.sdk.sync.root import JobScheduler
     from sweephand.sdk.worker import Worker
-    from sweephand.sdk.worker.attempts import Attempts
 
 TENANT, ACCOUNT = "test", "123456789012"
 STACK_SECRET = "of-the-stack-in-a-test"  # noqa: S105 - of no real stack
 PROVIDER = "provider.admin"
 ANYWHERE = networks("127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16")
-AUDIT_EACH = timedelta(hours=1)
+AUDIT_EACH, BEAT = timedelta(hours=1), timedelta(seconds=30)
 MOST_CALLS = 100_000
+CRASHED = "a message failed"
+"""The log line of an executor about an error that it did not expect."""
 
 
 class Stack(Sweephand):
@@ -77,7 +80,7 @@ class Stack(Sweephand):
         guard = self._service.world.outbound.settings
         self._api = NativeApi(self._service.world, guard, lambda: self._door)
         self._requests = 0
-        self._working: list[_Working] = []
+        self._programs: list[_Program] = []
         self._advances = False
         self._next_tick = self._next_audit = self.now
         tenancy.create_tenant(self._service.world, TENANT, None)
@@ -113,7 +116,7 @@ class Stack(Sweephand):
         here = _HereAsync(self)
         return AsyncSweephand(BASE_URL, **{**members, "transport": here, "clock": here})
 
-    # What happened
+    # Calls and events
 
     @property
     def now(self) -> datetime:
@@ -156,10 +159,23 @@ class Stack(Sweephand):
                 self._pass(end, begun)
         finally:
             self._advances = False
-        if self._targets.error is not None:
-            error, self._targets.error = self._targets.error, None
-            raise error
+        self._raise_errors()
         return self._targets.calls[begun:]
+
+    def wait(self, seconds: float) -> None:
+        """Lets time pass for somebody who sleeps. While the clock moves anyway, nothing else happens meanwhile."""
+        if self._advances:
+            self._service.clock.advance(seconds)
+        else:
+            self.advance(timedelta(seconds=seconds))
+
+    def _raise_errors(self) -> None:
+        error, self._targets.error = self._targets.error, None
+        if error is not None:
+            raise error
+        crashes = [members for _, message, members in self._service.journal.lines if message == CRASHED]
+        if crashes:
+            raise RuntimeError(f"the service itself failed, which is a fault of Sweephand: {crashes[0]}")
 
     def _end_of(self, by: timedelta | str | datetime) -> datetime:
         end = by if isinstance(by, datetime) else self.now + _duration(by)
@@ -189,27 +205,45 @@ class Stack(Sweephand):
 
     def _work(self) -> None:
         """Delivers everything that is visible now: to executors, and to workers."""
-        while self._service.deliver_all() + sum(each.work() for each in self._working):
+        while self._service.deliver_all() + sum(each.work() for each in self._programs):
             pass
 
     def _next_event(self) -> datetime | None:
         """Returns when the service has something to do. Ticks that would find nothing are left out."""
-        urls = [*URLS.values(), DEAD, *(url for each in self._working for url, _ in each.urls)]
+        urls = [*URLS.values(), DEAD, *(url for each in self._programs for url in each.urls)]
         visible = self._service.sqs.next_visible_at(urls)
         waits = self._dynamo.least(tables.NEXT_RUN)
-        candidates = [] if visible is None or visible <= self.now else [visible]
+        candidates = [each.next_at for each in self._programs if each.next_at is not None]
+        if visible is not None and visible > self.now:
+            candidates.append(visible)
         if waits is not None:
             ahead_s = self._service.world.settings.look_ahead_s
             due = max(datetime.fromtimestamp(waits - ahead_s, UTC), self._next_tick)
             candidates.append(_after(self._next_tick, due - timedelta(microseconds=1), timedelta(seconds=TICK_S)))
         return min(candidates, default=None)
 
-    # Workers
+    # Programs
 
     def work(self, worker: Worker) -> None:
         """Starts a worker in this process: its tasks become jobs, and `advance` carries out their runs."""
-        worker.attach(self, SqsQueue(client=self._service.sqs))
-        self._working.append(_Working(self._service, worker.start(), worker.attempts(worker.queue)))
+        worker.attach(self, self._queue())
+        self._programs.append(_Working(worker, self._queue()))
+
+    def consume(self, scheduler: JobScheduler, **start: Any) -> None:
+        """Starts a consumer in this process: it keeps its lease, and `advance` hands it its events.
+
+        start: as JobScheduler.start takes it, such as job_set= and jobs=.
+        """
+        scheduler.attach(self._queue())
+        self._programs.append(_Consuming(scheduler, self._service.clock))
+        scheduler.start(background=False, **start)
+
+    def stop(self, program: Worker | JobScheduler) -> None:
+        """Stops a worker or consumer as the end of its process does: without a word to the service."""
+        self._programs = [each for each in self._programs if each.program is not program]
+
+    def _queue(self) -> SqsQueue:
+        return SqsQueue(client=self._service.sqs)
 
     # Requests
 
@@ -226,20 +260,54 @@ class Stack(Sweephand):
         return Answer(answer["statusCode"], answer["headers"], content)
 
 
-class _Working:
-    """A worker that has started."""
+class _Program(Protocol):
+    """A worker or a consumer that has started. urls: its queues. next_at: when it acts without a message."""
 
-    def __init__(self, service: Service, urls: Sequence[tuple[str, str | None]], attempts: Attempts) -> None:
-        self._service, self.urls, self._attempts = service, urls, attempts
+    @property
+    def program(self) -> object: ...
+    @property
+    def urls(self) -> Sequence[str]: ...
+    @property
+    def next_at(self) -> datetime | None: ...
+    def work(self) -> int: ...
+
+
+class _Working:
+    next_at = None
+
+    def __init__(self, worker: Worker, queue: SqsQueue) -> None:
+        self.program = worker
+        self._queues, self._attempts = worker.start(), worker.attempts(queue)
+
+    @property
+    def urls(self) -> Sequence[str]:
+        return [url for url, _ in self._queues]
 
     def work(self) -> int:
         """Takes what is visible. Returns how many messages it took."""
         taken = 0
-        for url, version in self.urls:
+        for url, version in self._queues:
             for message in self._attempts.receive(url, 10, wait_s=0):
                 self._attempts.take(message, version)
                 taken += 1
         return taken
+
+
+class _Consuming:
+    def __init__(self, scheduler: JobScheduler, clock: VirtualClock) -> None:
+        self.program, self._clock = scheduler, clock
+        self.next_at = clock.now() + BEAT
+
+    @property
+    def urls(self) -> Sequence[str]:
+        return [self.program.url] if self.program.url else []
+
+    def work(self) -> int:
+        """Extends the lease if it is time, and takes what is visible. Returns how many events it took."""
+        if self._clock.now() >= self.next_at:
+            self.next_at = self._clock.now() + BEAT
+            self.program.beat()
+        return self.program.receive(wait_s=0) if self.program.url else 0
 
 
 class _Here:
@@ -255,7 +323,7 @@ class _Here:
         return self._stack.now.timestamp()
 
     def sleep(self, seconds: float) -> None:
-        self._stack.advance(timedelta(seconds=seconds))
+        self._stack.wait(seconds)
 
     def send(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, _timeout_s: float
@@ -319,7 +387,10 @@ def _duration(by: timedelta | str) -> timedelta:
         return by
     from sweephand.schedules.text import duration  # noqa: PLC0415 - needed for strings only
 
-    read = duration.read(by, "by")
+    try:
+        read = duration.read(by, "by")
+    except InvalidRequest as wrong:
+        raise InvalidArgument("by", wrong.reason) from wrong
     if read.months:
         raise InvalidArgument("by", f"must be a number of seconds, minutes, hours, days or weeks, not {by!r}")
     return timedelta(seconds=read.seconds)

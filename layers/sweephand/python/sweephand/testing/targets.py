@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
@@ -86,7 +86,7 @@ _AWS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "stepfunctions.start_execution": {"executionArn": "arn:aws:states:eu-central-1:123456789012:execution:e:1"},
     }
 )
-"""What AWS answers if the test chose nothing else."""
+"""The answers of AWS if the test chose nothing else."""
 
 
 class Targets:
@@ -144,7 +144,7 @@ class Targets:
         told = {"ResponseMetadata": {"HTTPStatusCode": reply.status}}
         if reply.status >= 400:
             error = {"Code": str(reply.body or reply.status), "Message": ""}
-            raise ClientError({"Error": error, **told}, operation)  # type: ignore[typeddict-item]
+            raise ClientError({"Error": error, **told}, operation)
         members = dict(reply.body) if isinstance(reply.body, Mapping) else {}
         if service == "lambda":
             members.setdefault("Payload", io.BytesIO(b""))
@@ -177,6 +177,7 @@ class Targets:
 class _AwsClient:
     def __init__(self, service: str, targets: Targets) -> None:
         self._service, self._targets = service, targets
+        self.meta = SimpleNamespace(endpoint_url=f"https://{service}.example")
 
     def __getattr__(self, operation: str) -> Callable[..., Mapping[str, Any]]:
         return lambda **request: self._targets.ask_aws(self._service, operation, request)

@@ -83,7 +83,7 @@ class AsyncJobScheduler:
         self._holder = holder or f"{gethostname()[:80]}-{os.getpid()}-{SystemChance().token(4).hex()}"
         if receive and consumer is None:
             raise InvalidArgument("consumer", "is needed to receive: its queue has the same name")
-        self._receives, self._queue, self._url = receive, queue, ""
+        self._receives, self._queue, self.url = receive, queue, ""
         self._action = {
             **event(),
             **({} if consumer is None else {"consumer": consumer}),
@@ -138,12 +138,14 @@ class AsyncJobScheduler:
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
         wait: bool = True,
+        background: bool = True,
     ) -> models.JobSetPlan | None:
         """Becomes the consumer, applies the job set if one is named, and waits until all missed events have been sent.
 
         Afterwards, heartbeats in the background keep the lease. Returns the changes of the job set; its `failed` lists
         refused jobs. allow_deletes: how many jobs the set may lose; needed if they are more than 10 and more than a
         fifth of the set. wait: True to wait for the end of a lease that a killed process still holds; the log says so.
+        background: False if the caller calls `beat` and `receive` itself, as a test with a moved clock does.
         Raises ConsumerTaken if another process is the consumer and extends its lease, or at once without `wait`;
         TransportError if missed events are still to be sent after `timeout_s`.
         """
@@ -154,14 +156,19 @@ class AsyncJobScheduler:
         await leases.take(self._client, self._consumer, self._holder, lease_s, wait=wait)
         await self._register()
         done = None if job_set is None else await self._apply(job_set, jobs, allow_deletes)
-        if self._receives:
-            self._closing = False
+        self._closing = False
+        if self._receives and background:
             self._receiver = heartbeats.AsyncHeartbeat(self._receive_on, 0)
             self._receiver.begin()
         await self._become_live(self._consumer, timeout_s)
-        self._heartbeat = heartbeats.AsyncHeartbeat(self._beat, lease_s / BEATS)
-        self._heartbeat.begin()
+        if background:
+            self._heartbeat = heartbeats.AsyncHeartbeat(self.beat, lease_s / BEATS)
+            self._heartbeat.begin()
         return done
+
+    def attach(self, queue: Queue) -> None:
+        """Uses this queue from now on, as a test needs for a scheduler that its program made."""
+        self._queue = queue
 
     async def aclose(self) -> None:
         """Ends the heartbeats and releases the lease. Events are held from then on.
@@ -181,7 +188,7 @@ class AsyncJobScheduler:
         except ConsumerTaken:
             return
 
-    async def _beat(self) -> None:
+    async def beat(self) -> None:
         """Extends the lease. If it had ended, takes it again and starts the consumer."""
         assert self._consumer is not None
         there = await self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=self._lease_s)
@@ -194,11 +201,11 @@ class AsyncJobScheduler:
 
     async def _register(self) -> None:
         """Registers the consumer's queue once, if this process receives. It must exist before jobs can name it."""
-        if not self._receives or self._url or self._consumer is None:
+        if not self._receives or self.url or self._consumer is None:
             return
         found = await self._client.applications.register(self._consumer)
         self._queue = self._queue or queues.SqsQueue(found.region)
-        self._url = found.queue_url
+        self.url = found.queue_url
 
     def _sqs(self) -> Queue:
         assert self._queue is not None
@@ -213,7 +220,7 @@ class AsyncJobScheduler:
         call = heartbeats.AsyncBlocking.call
         await self._register()
         self._in_hand = list(
-            await call(self._sqs().receive, self._url, MOST_RECEIVED, hidden_s=self._lease_s + MARGIN_S, wait_s=wait_s)
+            await call(self._sqs().receive, self.url, MOST_RECEIVED, hidden_s=self._lease_s + MARGIN_S, wait_s=wait_s)
         )
         taken = len(self._in_hand)
         while self._in_hand:
@@ -247,7 +254,7 @@ class AsyncJobScheduler:
             done = await self._client.job_sets.put(job_set, jobs=jobs, allow_deletes=allow_deletes)
             if done.failed or not done.remaining:
                 return done
-            await self._beat()
+            await self.beat()
 
     async def _become_live(self, consumer: str, timeout_s: float) -> None:
         clock = self._client.clock
@@ -263,7 +270,7 @@ class AsyncJobScheduler:
             await clock.sleep(POLL_S)
             if now - beaten > self._lease_s / BEATS:
                 beaten = now
-                await self._beat()
+                await self.beat()
             there = await self._client.consumers.get(consumer)
 
     # Jobs

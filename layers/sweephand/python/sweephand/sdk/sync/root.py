@@ -84,7 +84,7 @@ class JobScheduler:
         self._holder = holder or f"{gethostname()[:80]}-{os.getpid()}-{SystemChance().token(4).hex()}"
         if receive and consumer is None:
             raise InvalidArgument("consumer", "is needed to receive: its queue has the same name")
-        self._receives, self._queue, self._url = receive, queue, ""
+        self._receives, self._queue, self.url = receive, queue, ""
         self._action = {
             **event(),
             **({} if consumer is None else {"consumer": consumer}),
@@ -139,12 +139,14 @@ class JobScheduler:
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
         wait: bool = True,
+        background: bool = True,
     ) -> models.JobSetPlan | None:
         """Becomes the consumer, applies the job set if one is named, and waits until all missed events have been sent.
 
         Afterwards, heartbeats in the background keep the lease. Returns the changes of the job set; its `failed` lists
         refused jobs. allow_deletes: how many jobs the set may lose; needed if they are more than 10 and more than a
         fifth of the set. wait: True to wait for the end of a lease that a killed process still holds; the log says so.
+        background: False if the caller calls `beat` and `receive` itself, as a test with a moved clock does.
         Raises ConsumerTaken if another process is the consumer and extends its lease, or at once without `wait`;
         TransportError if missed events are still to be sent after `timeout_s`.
         """
@@ -155,14 +157,19 @@ class JobScheduler:
         leases.take(self._client, self._consumer, self._holder, lease_s, wait=wait)
         self._register()
         done = None if job_set is None else self._apply(job_set, jobs, allow_deletes)
-        if self._receives:
-            self._closing = False
+        self._closing = False
+        if self._receives and background:
             self._receiver = heartbeats.Heartbeat(self._receive_on, 0)
             self._receiver.begin()
         self._become_live(self._consumer, timeout_s)
-        self._heartbeat = heartbeats.Heartbeat(self._beat, lease_s / BEATS)
-        self._heartbeat.begin()
+        if background:
+            self._heartbeat = heartbeats.Heartbeat(self.beat, lease_s / BEATS)
+            self._heartbeat.begin()
         return done
+
+    def attach(self, queue: Queue) -> None:
+        """Uses this queue from now on, as a test needs for a scheduler that its program made."""
+        self._queue = queue
 
     def close(self) -> None:
         """Ends the heartbeats and releases the lease. Events are held from then on.
@@ -182,7 +189,7 @@ class JobScheduler:
         except ConsumerTaken:
             return
 
-    def _beat(self) -> None:
+    def beat(self) -> None:
         """Extends the lease. If it had ended, takes it again and starts the consumer."""
         assert self._consumer is not None
         there = self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=self._lease_s)
@@ -195,11 +202,11 @@ class JobScheduler:
 
     def _register(self) -> None:
         """Registers the consumer's queue once, if this process receives. It must exist before jobs can name it."""
-        if not self._receives or self._url or self._consumer is None:
+        if not self._receives or self.url or self._consumer is None:
             return
         found = self._client.applications.register(self._consumer)
         self._queue = self._queue or queues.SqsQueue(found.region)
-        self._url = found.queue_url
+        self.url = found.queue_url
 
     def _sqs(self) -> Queue:
         assert self._queue is not None
@@ -214,7 +221,7 @@ class JobScheduler:
         call = heartbeats.Blocking.call
         self._register()
         self._in_hand = list(
-            call(self._sqs().receive, self._url, MOST_RECEIVED, hidden_s=self._lease_s + MARGIN_S, wait_s=wait_s)
+            call(self._sqs().receive, self.url, MOST_RECEIVED, hidden_s=self._lease_s + MARGIN_S, wait_s=wait_s)
         )
         taken = len(self._in_hand)
         while self._in_hand:
@@ -248,7 +255,7 @@ class JobScheduler:
             done = self._client.job_sets.put(job_set, jobs=jobs, allow_deletes=allow_deletes)
             if done.failed or not done.remaining:
                 return done
-            self._beat()
+            self.beat()
 
     def _become_live(self, consumer: str, timeout_s: float) -> None:
         clock = self._client.clock
@@ -264,7 +271,7 @@ class JobScheduler:
             clock.sleep(POLL_S)
             if now - beaten > self._lease_s / BEATS:
                 beaten = now
-                self._beat()
+                self.beat()
             there = self._client.consumers.get(consumer)
 
     # Jobs
