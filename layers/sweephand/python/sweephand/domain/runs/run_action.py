@@ -33,8 +33,13 @@ def lane_of(action: ActionSpec, tenant: str) -> Lane:
     return Lane.FAST if limit_s <= FAST_ANSWER_S else Lane.SLOW
 
 
-NAMING = (("targetArn",), ("taskDefinition",), ("namespace", "queueName"), ("namespace", "topicPath"))
-NAMING += (("storageAccount", "queueName"),)
+NAMING: tuple[tuple[str, ...], ...] = (
+    ("targetArn",),
+    ("taskDefinition",),
+    ("namespace", "queueName"),
+    ("namespace", "topicPath"),
+    ("storageAccount", "queueName"),
+)
 """The members that name the target of an action without a URL, the wider first."""
 
 
