@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,6 +23,9 @@ TIMINGS: tuple[dict[str, Any], ...] = (
     {"rrule": "FREQ=MINUTELY;INTERVAL=3"},
     {"at": "2027-03-01T12:09:00Z"},
     {"every": "PT30S", "startTime": "2027-03-01T12:04:00Z", "endTime": "2027-03-01T12:40:00Z"},
+    {"every": "PT40S", "align": "actual_start", "endTime": "2027-03-01T12:12:00Z"},
+    {"cron": "* * * * *", "calendars": [{"name": "holidays"}], "endTime": "2027-03-01T12:14:30Z"},
+    {"at": "2027-03-01T12:03:30Z", "calendars": [{"name": "holidays"}]},
 )
 POLICIES: tuple[dict[str, Any], ...] = (
     {},
@@ -35,8 +38,11 @@ POLICIES: tuple[dict[str, Any], ...] = (
 )
 LEFT_OUT = {"SKIPPED", "MISSED", "EXPIRED", "CANCELLED"}
 ASKED_AT_MOST = 150
+ASKED_NOW = 6
 OTHERS = 12
 AHEAD = 12
+NOTICED = timedelta(seconds=5)
+"""Executors know within this time that a collection was disabled."""
 
 
 def text(instant: datetime) -> str:
@@ -53,6 +59,8 @@ class History:
     schedules: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     calendar_changed_at: datetime = datetime(2027, 1, 1, tzinfo=UTC)
+    collection_switched_at: datetime = datetime(2027, 1, 1, tzinfo=UTC)
+    seen: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def begin(self) -> None:
         self.api("POST", "/v1/collections", {"name": "customer"})
@@ -140,6 +148,7 @@ def _change_policies(history: History) -> None:
 
 
 def _switch_collection(history: History) -> None:
+    history.collection_switched_at = history.now
     history.send("POST", f"/v1/collections/customer/{history.chance.choice(('enable', 'enable', 'disable'))}")
 
 
@@ -178,6 +187,38 @@ ACTS: tuple[Callable[[History], None], ...] = (
 
 
 # Checks
+
+
+def check_now(history: History) -> None:
+    """Checks that list and explanation agree around now, also about instants that were once announced."""
+    now = history.now.replace(microsecond=0)
+    begin, until = now - timedelta(minutes=8), now + timedelta(minutes=12)
+    ahead = set[str]()
+    for schedule in history.schedules:
+        listed = occurrences(history, schedule, begin, until)
+        ahead |= {at for at, item in listed.items() if item["state"] == "SCHEDULED" and at > text(history.now)}
+        history.seen[schedule].update(listed)
+        once = [at for at in sorted(history.seen[schedule]) if text(begin) <= at <= text(until)]
+        for at in history.chance.sample(once, min(len(once), ASKED_NOW)):
+            _check_alike(history, schedule, at, listed.get(at))
+    [lane] = history.api.get("/v1/timeline", query={"from": text(begin), "until": text(until)}).json["items"]
+    drawn = {text(begin + timedelta(seconds=second)) for second in lane["planned"]["seconds"]}
+    assert drawn <= ahead, ("drawn, and not listed", sorted(drawn - ahead))
+    if not lane["planned"]["leftOut"] and not lane["held"]:
+        assert ahead <= drawn, ("listed, and not drawn", sorted(ahead - drawn))
+
+
+def _check_alike(history: History, schedule: str, at: str, item: dict[str, Any] | None) -> None:
+    body = explain(history, schedule, at)
+    asked = (text(history.now), schedule, at, item, body)
+    expected = (None, None) if item is None else (item["state"], item["reason"])
+    assert (body["state"], body["reason"]) == expected, asked
+    if item is None:
+        assert not body["occurs"], asked
+    elif body["runId"] is not None:
+        assert body["runId"] == item["runId"], asked
+    else:
+        assert body["occurs"] is (item["state"] == "SCHEDULED"), asked
 
 
 def check_past(history: History) -> None:
@@ -263,6 +304,8 @@ def check_future(history: History) -> None:
         history.api.stage.run(150)  # policies and actual starts move what an outage has delayed
     if history.now < history.calendar_changed_at + timedelta(seconds=70):
         history.api.stage.run(70)  # until the schedules follow, only occurrences of both versions are announced
+    if history.now < history.collection_switched_at + NOTICED:
+        history.api.stage.run(NOTICED.total_seconds())
     begin = history.now.replace(microsecond=0) + timedelta(seconds=1)
     until = begin + timedelta(seconds=history.chance.choice((60, 240, 600)))
     announced = {each: occurrences(history, each, begin, until) for each in history.schedules}

@@ -8,7 +8,7 @@ import pytest
 
 from sweephand.domain.instants import text
 from tests.contract.native.api import api as made
-from tests.contract.native.explained_histories import History, check_future, check_past
+from tests.contract.native.explained_histories import History, check_future, check_now, check_past
 from tests.unit.flow.common import MINUTE, NOON, SECOND
 
 STEPS = 14
@@ -21,6 +21,8 @@ def play(seed: int) -> None:
         try:
             for n in range(STEPS):
                 history.step()
+                if n % 2:
+                    check_now(history)
                 if n in {5, 10}:
                     check_past(history)
             check_past(history)

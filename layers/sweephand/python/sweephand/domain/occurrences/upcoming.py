@@ -93,12 +93,22 @@ def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> lis
         at = schedule.next_run_at
         found = [] if at is None or at <= after else [Occurrence(at, None)]
     if schedule.state is ScheduleState.ENDING:
-        last = schedule.last_planned_at
-        return [each for each in found if last is not None and each.instant <= last]
+        return [each for each in found if _was_sent(schedule, timing, each.instant)]
     if timing.count is None or schedule.next_run_at is None:
         return found
     sent = [each for each in found if each.instant < schedule.next_run_at]
     return (sent + found[len(sent) : len(sent) + left_after(schedule, timing, after)])[:limit]
+
+
+def _was_sent(schedule: Schedule, timing: Timing, instant: datetime) -> bool:
+    """Returns whether an ending schedule has sent this instant of its rule.
+
+    Its last ones follow each other, if they follow actual starts. Earlier ones were then at other instants.
+    """
+    last, step_s = schedule.last_planned_at, timing.actual_start_interval_s
+    if last is None or instant > last:
+        return False
+    return step_s is None or (last - instant) % timedelta(seconds=step_s) == timedelta()
 
 
 def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:

@@ -213,12 +213,13 @@ REASON_CODES = {
     "TOO_HARD": "the rule takes too long to compute at this instant",
     "IN_LEDGER": "the ledger has a row for it: `state`, `reason` and `runId` are those of the row",
     "NO_ROW": "it is an occurrence without a row: it is due and nothing has begun it yet, or its row has expired",
+    "BEGINS_PLAN": "its plan begins with it although the rule does not have it: it runs at once, or late",
     "PLANNED_BEFORE": "it was an occurrence before the last change of the schedule",
     "CHANGED_SINCE": "the schedule was created or changed later, and its earlier rule, if known, did not have it",
     "NOT_ACTIVE": "the schedule is switched off, paused or held at this instant, or has ended",
     "FOLLOWS_CALENDAR": "a calendar has just changed; the answer is certain once the schedule follows it",
 }
-"""The closed list of codes with their meanings; the last seven are for stored schedules only."""
+"""The closed list of codes with their meanings; the last eight are for stored schedules only."""
 
 LEFT_OUT_BY_GAP = "the clock jumps over {} to this instant, and dstGap is skip"
 

@@ -15,7 +15,6 @@ from sweephand.domain.instants import epoch_s, stamp, text, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs import switched_off
 from sweephand.domain.jobs.job_state import OFF, Held
-from sweephand.domain.jobs.switched_off import SwitchedOff
 from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.run import Reason as RunReason
 from sweephand.domain.run import Run, State
@@ -25,7 +24,8 @@ from sweephand.facades.native.context import Context, in_query
 from sweephand.facades.native.jobs.answers import as_held
 from sweephand.facades.native.jobs.preview import explanation_body
 from sweephand.facades.native.overview import sentences
-from sweephand.flow.jobs import lookup, past
+from sweephand.flow.jobs import lookup, occurrences, past
+from sweephand.flow.jobs.occurrences import Occurrence
 from sweephand.flow.jobs.past import Switch
 from sweephand.flow.retention import RUN_DAYS
 from sweephand.flow.runs import silences
@@ -38,7 +38,6 @@ from sweephand.schedules.text.instants import Written
 from sweephand.schedules.timing import Timing, load_or_never
 
 LEFT_OUT = frozenset({State.SKIPPED, State.MISSED, State.EXPIRED, State.CANCELLED})
-KEPT = timedelta(days=RUN_DAYS)
 SECOND = timedelta(seconds=1)
 
 
@@ -76,15 +75,15 @@ class _Answered:
 def explain_schedule(ctx: Context) -> Answer:
     """Explains what became of `at` (default: now), or will become of it as things stand.
 
-    The row of the ledger decides; without one, the plan that covers the instant. Cost: the job, its schedules, up to
-    four queries of the ledger and, for an instant before the last change or for one that is skipped because somebody
-    switched the schedule off, up to 100 plans and 100 changes.
+    It is one of the occurrences that lists show, or none. Cost: the job, its schedules, up to four queries of the
+    ledger and, for an instant before the last change or for one that is skipped because somebody switched the schedule
+    off, up to 100 plans and 100 changes.
     """
     planned, held = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
     schedule = lookup.find_schedule(planned, ctx.id("schedule"))
     asked = _asked(ctx, planned.job, schedule, held)
-    row = past.row_of(ctx.world, schedule, asked.instant)
-    answered = _by_row(asked, row) if row is not None else _without_row(asked)
+    of_schedule = occurrences.Asked(ctx.world, planned.job, schedule, asked.timing, ctx.now)
+    answered = _answered(asked, occurrences.at(of_schedule, asked.instant))
     body = explanation_body(asked.timing, answered.explanation, schedule.timing.get("calendars"))
     return Answer(200, {**body, **_outcome(answered)})
 
@@ -98,11 +97,10 @@ def _asked(ctx: Context, job: Job, schedule: Schedule, held: Held | None) -> _As
     except Undecided:
         found = explain_instant.too_hard(timing, written)
     plan = resumed if found.instant > generations.began(resumed) else schedule
-    if timing.actual_start_interval_s is not None and plan.held_from is None:
-        if plan.state is ScheduleState.ACTIVE:
-            found = _by_actual_starts(ctx.now, plan, timing, found)
-        elif plan.state is ScheduleState.ENDING or plan.state in OVER:
-            found = _by_last_start(plan, timing.actual_start_interval_s, found)
+    if timing.actual_start_interval_s is not None and plan.held_from is None and plan.state is ScheduleState.ACTIVE:
+        found = _by_actual_starts(ctx.now, plan, timing, found)
+    elif schedule.newer_packed is not None and found.instant > ctx.now:
+        found = _while_following(schedule, timing, found)
     return _Asked(ctx, job, schedule, plan, held, timing, found)
 
 
@@ -163,39 +161,62 @@ def _off_text(off: Switch) -> str:
 # Without a row
 
 
-def _without_row(asked: _Asked) -> _Answered:
-    if asked.instant in asked.schedule.still_due:
-        return _pending(asked, asked.schedule.generation - 1, f"{_BEFORE.text}, which was too late to stop it")
-    if asked.instant <= generations.began(asked.plan):
-        return _before_change(asked)
-    times = switched_off.times_off(asked.job, asked.schedule)
-    off = next((each for each in times if each.covers(asked.instant)), None)
-    if off is not None:
-        return _while_off(asked, off)
-    if not _acts(asked):
-        reasons = (_not_active(asked), *asked.by_rule.reasons)
-        return _Answered(replace(asked.by_rule, occurs=False, reasons=reasons))
-    if asked.schedule.newer_packed is not None and asked.instant > asked.ctx.now:
-        found = _while_following(asked, load_or_never(asked.schedule.newer_packed))
-        return _Answered(found, State.SCHEDULED if found.occurs else None)
+def _answered(asked: _Asked, there: Occurrence | None) -> _Answered:
+    """Explains why this occurrence is at the instant, or why none is."""
+    if there is None:
+        return _none(asked)
+    if there.run is not None:
+        return _by_row(asked, there.run)
+    still_due = asked.instant in asked.schedule.still_due
+    if still_due or there.plan is not None:
+        late = "which was too late to stop it" if still_due else "and nothing has begun it yet"
+        return _pending(asked, there, f"{_BEFORE.text}, {late}")
+    if there.off is not None:
+        return _while_off(asked, there.reason)
+    if there.skipped is not None:
+        return _Answered(replace(asked.by_rule, occurs=False), there.state, there.reason)
     return _planned(asked)
 
 
 def _planned(asked: _Asked) -> _Answered:
-    """Explains an instant that the plan in force covers, and for which the ledger has no row."""
-    found, now = asked.by_rule, asked.ctx.now
-    if found.occurs and switched_off.waits_until_enabled(asked.job, asked.schedule):
+    """Explains an occurrence of the plan in force, for which the ledger has no row."""
+    found = replace(asked.by_rule, occurs=True)
+    reasons = found.reasons if asked.by_rule.occurs else (_FIRST,)
+    if switched_off.waits_until_enabled(asked.job, asked.schedule):
         late = replace(_not_active(asked), text=f"{_not_active(asked).text}; it runs once that ends (onEnable)")
-        return _Answered(replace(found, reasons=(late, *found.reasons)), State.SCHEDULED)
-    if any(each.code == "LEFT_OUT_BY_CALENDAR" for each in found.reasons):
-        return _Answered(found, State.SKIPPED, RunReason.CALENDAR)
-    if not found.occurs or asked.instant > now:
-        return _Answered(found, State.SCHEDULED if found.occurs else None)
-    if asked.instant < now - KEPT:
-        gone = Reason("NO_ROW", f"the ledger keeps rows for {RUN_DAYS} days or longer, and has none for it any more")
-        return _Answered(replace(found, reasons=(*found.reasons, gone)))
-    due = Reason("NO_ROW", _due_text(asked))
-    return _Answered(replace(found, reasons=(*found.reasons, due)), State.SCHEDULED)
+        return _Answered(replace(found, reasons=(late, *reasons)), State.SCHEDULED)
+    if asked.instant <= asked.ctx.now:
+        reasons = (*reasons, Reason("NO_ROW", _due_text(asked)))
+    return _Answered(replace(found, reasons=reasons), State.SCHEDULED)
+
+
+def _none(asked: _Asked) -> _Answered:
+    """Explains an instant without an occurrence. Older ones may have had a row that has expired."""
+    if asked.instant <= generations.began(asked.plan):
+        return _before_change(asked)
+    found = replace(asked.by_rule, occurs=False)
+    off = (time.covers(asked.instant) for time in switched_off.times_off(asked.job, asked.schedule))
+    if any(off):
+        return _while_off(asked, None)
+    if not _acts(asked):
+        return _Answered(replace(found, reasons=(_not_active(asked), *found.reasons)))
+    if _may_follow(asked):
+        return _Answered(replace(found, reasons=(_FOLLOWS,), moved_by=None))
+    return _Answered(_between_or_gone(asked) if asked.by_rule.occurs else found)
+
+
+def _between_or_gone(asked: _Asked) -> Explanation:
+    """Explains an instant of the rule that is no occurrence, or whose row has expired."""
+    found = asked.by_rule
+    if asked.timing.actual_start_interval_s is not None:
+        return replace(found, occurs=False, reasons=(_BETWEEN,), moved_by=None)
+    gone = asked.instant < asked.ctx.now - occurrences.KEPT
+    return replace(found, occurs=gone, reasons=(*found.reasons, _GONE))
+
+
+_FIRST = Reason("BEGINS_PLAN", "its plan begins with it: it runs at once, or late")
+_FOLLOWS = Reason("FOLLOWS_CALENDAR", "a calendar was just changed; ask again when the schedule has been replanned")
+_GONE = Reason("NO_ROW", f"the ledger keeps rows for {RUN_DAYS} days or longer, and has none for it any more")
 
 
 def _due_text(asked: _Asked) -> str:
@@ -221,72 +242,60 @@ def _before_change(asked: _Asked) -> _Answered:
     except Undecided:
         then = explain_instant.too_hard(timing, Written(epoch_s(asked.instant), 0))
     by_rule = then.occurs and timing.actual_start_interval_s is None  # actual starts are known only from the ledger
-    if not (by_rule or plan.first == asked.instant):
+    expired = asked.instant < asked.ctx.now - occurrences.KEPT
+    if not expired or not (by_rule or plan.first == asked.instant):
         since = f"the current rule applies since {began}; the rule before was: {timing.summary}"
         reasons = (replace(each, calendar=None) for each in then.reasons)  # it may have had other calendars
         return _Answered(_no_occurrence(asked, Reason("CHANGED_SINCE", since), *reasons))
-    if asked.instant >= asked.ctx.now - KEPT:
-        return _pending(asked, plan.number, f"{_BEFORE.text}, and nothing has begun it yet")
-    gone = Reason("NO_ROW", "the ledger has no row for it any more")
-    return _Answered(replace(asked.by_rule, occurs=True, reasons=(_BEFORE, gone), moved_by=None))
+    return _Answered(replace(asked.by_rule, occurs=True, reasons=(_BEFORE, _GONE), moved_by=None))
 
 
-def _pending(asked: _Asked, generation: int, words: str) -> _Answered:
+def _pending(asked: _Asked, there: Occurrence, words: str) -> _Answered:
     """Explains an occurrence of an earlier plan that has no row yet."""
-    reason = switched_off.reason_of_pending(asked.job, asked.schedule, asked.instant, generation)
     planned = Reason("PLANNED_BEFORE", words)
-    found = replace(asked.by_rule, occurs=reason is None, reasons=(planned,), moved_by=None)
-    if reason is None:
+    found = replace(asked.by_rule, occurs=there.skipped is None, reasons=(planned,), moved_by=None)
+    if there.skipped is None:
         return _Answered(found, State.SCHEDULED)
     off = past.switch_at(asked.ctx.world, asked.job, asked.schedule, asked.instant)
-    skipped = Reason("NOT_ACTIVE", f"it will be skipped: {reason}" + ("" if off is None else f", {_off_text(off)}"))
-    return _Answered(replace(found, reasons=(skipped, planned)), State.SKIPPED, reason, off=off)
+    because = f"it will be skipped: {there.skipped}" + ("" if off is None else f", {_off_text(off)}")
+    found = replace(found, reasons=(Reason("NOT_ACTIVE", because), planned))
+    return _Answered(found, there.state, there.reason, off=off)
 
 
 def _no_occurrence(asked: _Asked, *reasons: Reason) -> Explanation:
     return replace(asked.by_rule, occurs=False, reasons=reasons, moved_by=None)
 
 
-def _while_off(asked: _Asked, time: SwitchedOff) -> _Answered:
-    """Explains an instant at which the schedule is off. If the rule has it, it will be part of a SKIPPED range."""
+def _while_off(asked: _Asked, skipped: RunReason | None) -> _Answered:
+    """Explains an instant at which the schedule is off. skipped: set if an occurrence will be part of a range."""
     off = None
-    if asked.schedule.held_from is None or time.reason is RunReason.PAUSED:
+    if asked.schedule.held_from is None or skipped is RunReason.PAUSED:
         off = past.switch_at(asked.ctx.world, asked.job, asked.schedule, min(asked.instant, asked.ctx.now))
     because = _not_active(asked)
     if off is not None:
         because = replace(because, text=f"{because.text}: {_off_text(off)}")
     found = replace(asked.by_rule, occurs=False, reasons=(because, *asked.by_rule.reasons))
-    if not time.has(asked.timing, asked.instant):
-        return _Answered(found, off=off)
-    return _Answered(found, State.SKIPPED, time.reason, off=off)
+    return _Answered(found, None if skipped is None else State.SKIPPED, skipped, off=off)
 
 
-def _while_following(asked: _Asked, newer: Timing) -> Explanation:
+def _while_following(schedule: Schedule, timing: Timing, found: Explanation) -> Explanation:
     """Explains a future instant. Does not name instants that only one version of the schedule's calendars has."""
-    found, before = asked.by_rule, asked.instant - SECOND
-    certain = [each.instant for each in upcoming.ahead(asked.schedule, asked.timing, before, 2)]
+    certain = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - SECOND, 2)]
     following = next((each for each in certain if each > found.instant), None)
-    found = replace(found, previous=None, following=following)
+    return replace(found, previous=None, following=following)
+
+
+def _may_follow(asked: _Asked) -> bool:
+    """Returns whether one version of the calendars has an occurrence at a future instant that is not certain yet."""
+    newer = asked.schedule.newer_packed
+    if newer is None or asked.instant <= asked.ctx.now:
+        return False
     with suppress(Undecided):
-        if found.occurs is (found.instant in certain) is (newer.rule.next_after(before) == found.instant):
-            return found
-    reason = Reason("FOLLOWS_CALENDAR", "a calendar was just changed; ask again when the schedule has been replanned")
-    return replace(found, occurs=False, reasons=(reason,), moved_by=None)
+        return asked.by_rule.occurs or load_or_never(newer).rule.last_until(asked.instant) == asked.instant
+    return True
 
 
 _BETWEEN = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them ends at this instant")
-
-
-def _by_last_start(schedule: Schedule, step_s: int, found: Explanation) -> Explanation:
-    """Explains an instant of such an interval that has ended: all of its occurrences have rows, but for the last ones.
-
-    These were sent together, one step after the other.
-    """
-    last = schedule.last_planned_at
-    if last is None or found.instant > last or not found.occurs:
-        return found
-    sent = schedule.state is ScheduleState.ENDING and (last - found.instant) % timedelta(seconds=step_s) == timedelta()
-    return found if sent else replace(found, occurs=False, reasons=(_BETWEEN,), moved_by=None)
 
 
 def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: Explanation) -> Explanation:
