@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from sweephand.actions import KINDS
 from sweephand.facades.native.members.job_members import JOB
 from sweephand.schedules.notations import NOTATIONS
 from tools.docs import action_table, pictures, tables
+from tools.docs.decisions import CHAPTERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -173,7 +175,7 @@ def _promises() -> str:
 
 
 def test_decisions_are_numbered_once_and_fit_a_page():
-    decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    decisions = sorted((ROOT / "docs" / "decisions").rglob("*.md"))
 
     numbers = [page.name.partition("-")[0] for page in decisions]
     assert len(set(numbers)) == len(numbers)
@@ -184,6 +186,27 @@ def test_decisions_are_numbered_once_and_fit_a_page():
         assert not text.split("\n\n")[1].startswith("**"), f"{page.name}: say first what was decided"
         for part in ("**Situation.**", "**Choice.**", "**Rejected.**", "**What would change it.**"):
             assert part in text, f"{page.name}: {part}"
+
+
+def test_a_decision_is_in_the_folder_of_a_chapter():
+    folders = {page.parent.name for page in (ROOT / "docs" / "decisions").rglob("*.md")}
+
+    assert folders == CHAPTERS.keys(), "move the page to its subject, then `make docs`"
+
+
+def test_every_number_of_a_decision_leads_to_a_page():
+    numbers = {page.name.partition("-")[0] for page in (ROOT / "docs" / "decisions").rglob("*.md")}
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    texts = (ROOT / name for name in listed.split("\0") if name.endswith((".py", ".md", ".yaml", ".toml", ".js")))
+
+    lost = {
+        (_named(path), number)
+        for path in texts
+        for number in re.findall(r"\b[Dd]ecisions? \[?(\d{4})\b", path.read_text())
+        if number not in numbers
+    }
+
+    assert lost == set()
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
 from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 from sweephand.store.dynamo import table
-from tools.docs import action_table, costs, event_schemas, promise_tables, sizing, telemetry_tables
+from tools.docs import action_table, costs, decisions, event_schemas, promise_tables, sizing, telemetry_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
@@ -370,6 +370,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "alarms": alarms,
     "attributes": attributes,
     **{name: _computed(name) for name in (*costs.TABLES, *sizing.TABLES)},
+    "decisions": decisions.contents,
     "event-members": event_members,
     "events": events,
     "explanations": explanations,
