@@ -86,7 +86,7 @@ def test_the_navigation_shows_sections_and_opens_the_current_one(site: Path):
     for page, opened in (
         ("index", "Start here"),
         ("guide/ledger", "See what happened"),
-        ("decisions/0015-lean-cold-starts", "Contribute"),
+        ("decisions/cost/0015-a-cold-start-runs-without-garbage-collection-searches-or-spare-clients", "Contribute"),
     ):
         tree = (site / f"{page}.html").read_text().partition('<div class="sidebar-tree">')[2].partition("</div>")[0]
         sections = re.findall(r"<details([^>]*)>.*?caption-text\">([^<]+)<(.*?)</details>", tree, re.DOTALL)

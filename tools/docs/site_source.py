@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
 DOCS = ROOT / "docs"
 SOURCE = ROOT / ".cache" / "site-source"
+UNFINISHED = ROOT / ".cache" / "site-unfinished"
+"""Makes `tools/docs/site` start afresh: Sphinx keeps the pages of sources that are gone."""
 WIDTH = 88
 """Columns of a command's help: more would scroll on the site."""
 MOST_LINES = 60
@@ -169,10 +171,11 @@ def pages() -> dict[Path, bytes]:
 
 
 def main() -> None:
-    """Writes what is new or has changed, so that Sphinx builds only that; removes what is gone."""
+    """Writes what is new or has changed, so that Sphinx builds only that. If a page is gone, it begins afresh."""
     wanted = pages()
     for old in [file for file in SOURCE.rglob("*") if file.is_file() and file.relative_to(SOURCE) not in wanted]:
         old.unlink()
+        UNFINISHED.touch()
     for place, content in wanted.items():
         file = SOURCE / place
         if not file.exists() or file.read_bytes() != content:
