@@ -118,6 +118,7 @@ def test_a_worker_gets_a_run_at_its_second_and_settles_it(api, hand):
     assert (task["name"], task["payload"], task["body"], task["attempt"]) == ("report", {"month": 7}, None, 1)
     assert (task["jobId"], task["tags"], task["resourceId"]) == (job["id"], ["a"], "r")
     [run] = runs(api, job)
+    assert task["traceparent"].split("-")[1] == run["id"].rpartition("_")[2].replace("-", "")
     assert (run["state"], run["reason"]) == ("SUCCESS", "ON_TIME")
     assert run["enqueuedAt"] < run["plannedAt"] <= run["startedAt"] <= run["finishedAt"]
     assert api.stage.endpoint.received == []

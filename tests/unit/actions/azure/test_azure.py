@@ -17,6 +17,7 @@ from sweephand import actions
 from sweephand.actions.azure import redirects
 from sweephand.actions.azure.service_bus import signed
 from sweephand.actions.call import Call
+from sweephand.actions.run_headers import traceparent
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.errors import InvalidRequest
@@ -121,7 +122,7 @@ def test_the_service_bus_gets_the_message_signed(there: AzureServer, fields: dic
     assert there.bus == [
         (
             {"MessageId": RUN.replace("-", ""), "ContentType": "text/plain; charset=utf-8"},
-            {},
+            {"traceparent": traceparent(CALL)},
             '<order n="1">ü & so on</order>',
         )
     ]
@@ -163,7 +164,14 @@ def test_broker_and_custom_properties_are_sent(there: AzureServer) -> None:
         "To": "t",
         "ViaPartitionKey": "v",
     }
-    assert sent == custom
+    assert sent == {**custom, "traceparent": traceparent(CALL)}
+
+
+def test_a_traceparent_of_the_sender_replaces_the_one_of_the_service(there: AzureServer) -> None:
+    performed(there, {**TOPIC, "customMessageProperties": {"Traceparent": "00-theirs"}})
+
+    ((_, sent, _),) = there.bus
+    assert sent == {"traceparent": "00-theirs"}  # names of headers arrive in lower case
 
 
 def test_the_signature_follows_azures_documentation() -> None:

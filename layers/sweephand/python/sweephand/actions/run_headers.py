@@ -53,7 +53,7 @@ def _azure(call: Call) -> dict[str, str | None]:
 
 def execution_tag(call: Call) -> str:
     """Returns 32 hex digits that all attempts of a run share."""
-    return call.run_id.rpartition("_")[2].replace("-", "")
+    return _trace(call.run_id)
 
 
 def attempt_uuid(call: Call) -> str:
@@ -80,11 +80,19 @@ def traceparent(call: Call) -> str:
     Source: https://www.w3.org/TR/trace-context. It is marked as sampled, although the service records no spans: targets
     would not record theirs otherwise, because most follow the mark of their caller.
     """
-    return f"00-{execution_tag(call)}-{_span(call)}-01"
+    return traceparent_of(call.run_id, call.attempt)
 
 
-def _span(call: Call) -> str:
-    return hashlib.sha256(f"{call.run_id} {call.attempt}".encode()).hexdigest()[:16]
+def traceparent_of(run_id: str, attempt: int) -> str:
+    return f"00-{_trace(run_id)}-{_span(run_id, attempt)}-01"
+
+
+def _trace(run_id: str) -> str:
+    return run_id.rpartition("_")[2].replace("-", "")
+
+
+def _span(run_id: str, attempt: int) -> str:
+    return hashlib.sha256(f"{run_id} {attempt}".encode()).hexdigest()[:16]
 
 
 def trace_header(call: Call) -> str:
@@ -93,7 +101,7 @@ def trace_header(call: Call) -> str:
     Source: https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html (tracing header).
     """
     trace = execution_tag(call)
-    return f"Root=1-{trace[:8]}-{trace[8:]};Parent={_span(call)};Sampled=1"
+    return f"Root=1-{trace[:8]}-{trace[8:]};Parent={_span(call.run_id, call.attempt)};Sampled=1"
 
 
 def facts(call: Call) -> dict[str, str]:

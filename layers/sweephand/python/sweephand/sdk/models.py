@@ -861,6 +861,7 @@ class Task(Model):
     planned_at: datetime
     attempt: int
     max_attempts: int
+    traceparent: str
     lease_until: datetime | None
     payload: Any
     body: str | None
@@ -875,6 +876,7 @@ class Task(Model):
         "planned_at": ("plannedAt", instant),
         "attempt": ("attempt", None),
         "max_attempts": ("maxAttempts", None),
+        "traceparent": ("traceparent", None),
         "lease_until": ("leaseUntil", instant),
         "payload": ("payload", None),
         "body": ("body", None),

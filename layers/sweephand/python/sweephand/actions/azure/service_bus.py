@@ -23,7 +23,7 @@ from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_S
 from sweephand.actions.kind import Reading, choice, member
 from sweephand.actions.payloads import message
 from sweephand.actions.redaction import of_query
-from sweephand.actions.run_headers import execution_tag
+from sweephand.actions.run_headers import execution_tag, traceparent
 from sweephand.actions.webhook import Post
 from sweephand.domain.instants import epoch_s, text
 from sweephand.domain.members import fields as read
@@ -187,7 +187,7 @@ class ServiceBus(azure.AzureAction):
             ("Content-Type", self.properties.get("contentType", "text/plain; charset=utf-8")),
             ("User-Agent", "Sweephand"),
             ("BrokerProperties", json.dumps(self._brokered(call), separators=(",", ":"))),
-            *((name, json.dumps(value)) for name, value in self.custom.items()),
+            *((name, json.dumps(value)) for name, value in self._custom(call).items()),
         ]
         secrets = of_query(signature.partition(" ")[2])
         return Post(url, headers, message(call).encode(), [signature, *secrets])
@@ -209,6 +209,11 @@ class ServiceBus(azure.AzureAction):
                 case _:
                     made[name[0].upper() + name[1:]] = value
         return made
+
+    def _custom(self, call: Call) -> Mapping[str, str]:
+        """Returns the sender's properties, with the run's trace unless the sender gives one."""
+        traced = any(name.lower() == "traceparent" for name in self.custom)
+        return self.custom if traced else {**self.custom, "traceparent": traceparent(call)}
 
     def _with_content_type(self, call: Call) -> dict[str, Any]:
         """Returns the properties for a receiver of a redirected message; none if the job sets none."""

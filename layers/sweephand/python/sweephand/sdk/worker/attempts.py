@@ -330,6 +330,7 @@ def run_of(given: models.Task, stop: Event) -> TaskRun:
         job_id=given.job_id,
         resource_id=given.resource_id,
         tags=tuple(given.tags or ()),
+        traceparent=given.traceparent,
         stopping=stop,
     )
 

@@ -46,7 +46,8 @@ class TaskRun:
     """A run of a task, for its function.
 
     id: the same in every attempt, and therefore a key for effects that must happen once. planned_at: when the run was
-    due. payload: the JSON of the job, or the object that the task's schema makes from it.
+    due. payload: the JSON of the job, or the object that the task's schema makes from it. traceparent: the parent of
+    the attempt's spans, as in W3C Trace Context.
     """
 
     id: str
@@ -58,6 +59,7 @@ class TaskRun:
     job_id: str | None = None
     resource_id: str | None = None
     tags: tuple[str, ...] = ()
+    traceparent: str | None = None
     stopping: Event = field(default_factory=Event, repr=False, compare=False)
     again: Body = field(default_factory=dict, repr=False, compare=False)
 

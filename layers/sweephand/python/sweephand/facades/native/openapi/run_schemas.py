@@ -200,6 +200,7 @@ WORKERS: dict[str, Schema] = {
             "plannedAt": INSTANT_MS,
             "attempt": whole(),
             "maxAttempts": whole(),
+            "traceparent": text(description="The parent of the attempt's spans, as in W3C Trace Context."),
             "leaseUntil": or_null(INSTANT_MS),
             "payload": ANYTHING,
             "body": or_null(TEXT),

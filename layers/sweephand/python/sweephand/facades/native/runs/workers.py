@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from sweephand.actions.run_headers import traceparent_of
 from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S, Application
 from sweephand.domain.instants import stamp, text_ms
 from sweephand.domain.members import fields, json_text
@@ -155,6 +156,7 @@ def _task_body(task: Task) -> dict[str, Any]:
         "plannedAt": text_ms(run.occurrence_at or run.planned_at),
         "attempt": run.attempt,
         "maxAttempts": run.max_attempts,
+        "traceparent": traceparent_of(run.id, run.attempt),
         "leaseUntil": text_ms(run.lease_until) if run.lease_until else None,
         "payload": json_text.loads(payload.text) if payload is not None and as_json else None,
         "body": payload.text if payload is not None and not as_json else None,
