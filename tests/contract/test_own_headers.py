@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sweephand.actions.run_headers import facts, headers
+from sweephand.domain.event import EventType
 from sweephand.facades.api import OWN_HEADERS
 from tests.contract.azure.api import COLLECTION
 from tests.contract.native.api import JOB
@@ -22,7 +23,7 @@ def test_an_unknown_header_with_the_services_name_is_refused_and_nothing_is_writ
     before = len(apis.native.picture())
 
     replies = [
-        apis.native("POST", "/v1/jobs", JOB, headers=asked),
+        apis.native("POST", "/v1/collections", {"name": "new"}, headers=asked),
         apis.native.get("/v1/jobs", headers=asked),
         apis.azure("PUT", COLLECTION, {"location": "x", "properties": {}}, headers=asked),
         apis.sap("POST", "/jobs", {"name": "x", "action": "https://e.org", "schedules": []}, headers=asked),
@@ -71,6 +72,91 @@ def test_the_reason_of_a_change_is_in_the_change_log(apis: Meters, method: str, 
     assert (newest["reason"], created["reason"]) == ("the target is being moved", None)
 
 
+MOVED = {"Sweephand-Reason": "the target is being moved"}
+
+
+def test_the_reason_of_a_creation_is_in_the_change_log(apis: Meters) -> None:
+    made = apis.native("POST", "/v1/jobs", JOB, headers=MOVED).json
+
+    (created,) = apis.native.get(f"/v1/jobs/{made['id']}/changes").json["items"]
+    assert (created["operation"], created["reason"]) == ("create", "the target is being moved")
+
+
+@pytest.mark.parametrize("keyed", [{}, {"Idempotency-Key": "k"}], ids=["at once", "as an operation"])
+@pytest.mark.parametrize("verb", ["pause", "deactivate", "resume", "activate"])
+def test_the_reason_of_a_change_of_many_jobs_is_in_each_change_log(
+    apis: Meters, verb: str, keyed: dict[str, str]
+) -> None:
+    places = [f"/v1/jobs/{apis.native.create(JOB, tags=['t'])['id']}" for _ in range(2)]
+    for place in places:
+        before = {"resume": "pause", "activate": "deactivate"}.get(verb)
+        if before is not None:
+            apis.native("POST", f"{place}/{before}")
+
+    query = {"tag": "t", "expectedCount": "2"}
+    done = apis.native("POST", f"/v1/jobs:{verb}", query=query, headers={**MOVED, **keyed})
+    apis.native.stage.run(60)
+
+    assert done.status < 300, done.text
+    for place in places:
+        newest = apis.native.get(f"{place}/changes").json["items"][0]
+        assert (newest["operation"], newest["reason"]) == (verb, "the target is being moved")
+
+
+def test_the_reason_of_an_applied_list_is_in_the_change_log_of_its_jobs(apis: Meters) -> None:
+    apis.native("PUT", "/v1/job-sets/billing", {"jobs": [{**JOB, "key": "a"}]}, headers=MOVED)
+
+    (job,) = apis.native.get("/v1/jobs").json["items"]
+    (applied,) = apis.native.get(f"/v1/jobs/{job['id']}/changes").json["items"]
+    assert applied["reason"] == "the target is being moved"
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("way", ["job", "jobs", "set", "schedule"])
+def test_the_reason_of_a_delete_is_in_the_rows_that_it_ends_and_in_its_event(
+    apis: Meters, way: str, many: bool
+) -> None:
+    native = apis.native
+    native("PATCH", "/v1/collections/default", {"events": "all"})
+    schedules = [{"every": "PT1S" if many else "PT1H"}]
+    native("PUT", "/v1/job-sets/billing", {"jobs": [{**JOB, "key": "a", "tags": ["t"], "schedules": schedules}]})
+    (job,) = native.get("/v1/jobs", query={"include": "schedules"}).json["items"]
+    run = native("POST", f"/v1/jobs/{job['id']}/run", {"scheduleId": job["schedules"][0]["id"]}).json["runId"]
+    native.stage.pass_time(300)  # nothing is sent or called meanwhile
+
+    path, query = {
+        "job": (f"/v1/jobs/{job['id']}", {}),
+        "jobs": ("/v1/jobs", {"tag": "t", "expectedCount": "1"}),
+        "set": ("/v1/job-sets/billing", {}),
+        "schedule": (f"/v1/jobs/{job['id']}/schedules/{job['schedules'][0]['id']}", {}),
+    }[way]
+    done = native("DELETE", path, query=query, headers=MOVED)
+    native.stage.run(300)
+
+    assert done.status < 300, done.text
+    ended = [native.get(f"/v1/runs/{run}").json]
+    ended += native.get("/v1/runs", query={"scheduleId": job["schedules"][0]["id"]}).json["items"] if many else []
+    assert len(ended) > many
+    for each in ended:
+        assert each["state"] == "CANCELLED", each
+        assert each["message"].endswith("the target is being moved"), each
+    if way != "schedule":
+        told = native.stage.bus.only(EventType.JOB_DELETED)
+        assert told["reason"] == "the target is being moved"
+        assert f"{told['actor']}: {told['reason']}" in ended[0]["message"]
+
+
+def test_the_reason_of_a_cancelled_run_is_its_message(apis: Meters) -> None:
+    made = apis.native.create(JOB)
+    run = apis.native("POST", f"/v1/jobs/{made['id']}/run").json["runId"]
+
+    apis.native("POST", f"/v1/runs/{run}/cancel", headers=MOVED)
+
+    message = apis.native.get(f"/v1/runs/{run}").json["message"]
+    assert message.startswith("cancelled by ")
+    assert message.endswith(": the target is being moved")
+
+
 def test_explain_gives_the_reason_of_whoever_deactivated_the_job(apis: Meters) -> None:
     made = apis.native.create(JOB, schedules=[{"every": "PT1M"}])
     place, schedule = f"/v1/jobs/{made['id']}", made["schedules"][0]["id"]
@@ -83,7 +169,7 @@ def test_explain_gives_the_reason_of_whoever_deactivated_the_job(apis: Meters) -
     assert said["switchedOff"]["note"] == "holidays"
 
 
-@pytest.mark.parametrize("reason", ["", "x" * 1_001, "a\tb"])
+@pytest.mark.parametrize("reason", ["", "x" * 501, "a\tb"])
 def test_a_reason_that_cannot_be_kept_is_refused(apis: Meters, reason: str) -> None:
     made = apis.native.create(JOB)
 

@@ -140,6 +140,8 @@ CHANGE: Members = {
     "active": {"type": "boolean", "description": "Whether it is active after the change."},
     "paused": {"type": "boolean", "description": "Whether it is paused after the change."},
     "facade": text(description="The API through which the job was created."),
+    "actor": or_null(text(description="The client id of the caller; null: the service itself made the change.")),
+    "reason": or_null(text(1, 500, description="The caller's reason, from the header Sweephand-Reason.")),
 }
 FINDING: Members = {
     "scheduleId": {**ID, "description": "The id of the schedule, a UUID."},

@@ -60,6 +60,7 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
     named += [f"{each} | None = None" for each in ("page_size: int", "max_items: int", "cursor: str") if paged]
     named += ["if_match: Revision | None = None"] if "If-Match" in headers else []
     named += ["idempotency_key: str | None = None"] if "Idempotency-Key" in headers else []
+    named += ["reason: str | None = None"] if REASON_HEADER in headers else []
     positional = [*(f"{each}: Named" for each in given), *_leading(first, body)]
     signature = ", ".join(["self", *positional, *(["*", *named] if named else [])])
     where = re.sub(r"\{(\w+)\}", _part, path)
@@ -84,6 +85,8 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
 WIDTH = 110
 IF_MATCH = "Changes it only if this is still its revision."
 REPEATED = "A repetition with the same key within 24 hours has no further effect."
+REASON_HEADER = "Sweephand-Reason"
+REASON = "Why the change is made, for the change log, the ledger and events. ASCII, up to 500 characters."
 OF_PAGES = {
     "page_size": "How many entries one request reads.",
     "max_items": "The most entries to return; all by default.",
@@ -105,6 +108,7 @@ def _texts(
     yield from OF_PAGES.items() if paged else ()
     yield from [("if_match", IF_MATCH)] if "If-Match" in headers else []
     yield from [("idempotency_key", REPEATED)] if "Idempotency-Key" in headers else []
+    yield from [("reason", REASON)] if REASON_HEADER in headers else []
 
 
 def _text(document: Document, facts: Mapping[str, Any]) -> str:
@@ -152,6 +156,7 @@ def _leading(first: Sequence[str], body: Mapping[str, tuple[str, bool]]) -> list
 
 def _options(operation: Mapping[str, Any], headers: set[str]) -> list[str]:
     options = ["if_match=if_match"] if "If-Match" in headers else []
+    options += ["reason=reason"] if REASON_HEADER in headers else []
     if "Idempotency-Key" in headers:
         options += ["keyed=True", "key=idempotency_key"]
     elif operation["operationId"] == "deleteJobs":

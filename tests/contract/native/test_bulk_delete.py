@@ -134,9 +134,9 @@ def test_a_job_changed_just_before_its_turn_is_left_alone(api, monkeypatch):
     (job,) = make(api, 1, tags=["old"])
     real = delete_jobs._delete
 
-    def changed_before(world, there):
+    def changed_before(world, by, there):
         assert api("PATCH", f"/v1/jobs/{there.id}", {"tags": ["new"]}).status == 200
-        return real(world, there)
+        return real(world, by, there)
 
     monkeypatch.setattr(delete_jobs, "_delete", changed_before)
 

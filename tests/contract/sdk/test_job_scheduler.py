@@ -181,7 +181,9 @@ def test_only_deleted_jobs_are_counted(api, monkeypatch):
     _, second = (scheduler.create(resource_id="r", start=START, job_interval=DAILY) for _ in range(2))
     real = delete_jobs._delete
     monkeypatch.setattr(
-        delete_jobs, "_delete", lambda world, job: Done.KEPT if job.id == second.job_schedule_id else real(world, job)
+        delete_jobs,
+        "_delete",
+        lambda world, by, job: Done.KEPT if job.id == second.job_schedule_id else real(world, by, job),
     )
 
     assert scheduler.delete_by_resource_id("r") == 1

@@ -390,9 +390,13 @@ def of_tenant(kind: EventType, tenant: Tenant, actor: str | None, at: datetime) 
     return _event(kind, f"{tenant.name}:{epoch_ms(at)}", at, tenant.name, None, members)
 
 
-def of_job(kind: EventType, job: Job) -> Event:
-    """Returns the event for a user's change to a job. job: its state after the change; for job.deleted, before it."""
+def of_job(kind: EventType, job: Job, actor: str | None = None, reason: str | None = None) -> Event:
+    """Returns the event for a user's change to a job. job: its state after the change; for job.deleted, before it.
+
+    actor, reason: who made the change, and why in their words; None for the service, and if they gave none.
+    """
     members = {"revision": job.revision, "active": job.active, "paused": job.pause is not None, "facade": job.facade}
+    members |= {"actor": actor, "reason": reason}
     key = f"{job.id}:{job.revision}"
     return _event(kind, key, job.modified_at, job.tenant, job.collection, _of_job(job) | members)
 
@@ -407,7 +411,9 @@ def of_switch(collection: Collection) -> Event:
     return _event(kind, key, collection.modified_at, collection.tenant, collection.name, members)
 
 
-def of_change(before: Job, after: Job, *, schedules_too: bool) -> list[Event]:
+def of_change(
+    before: Job, after: Job, actor: str | None = None, reason: str | None = None, *, schedules_too: bool
+) -> list[Event]:
     """Returns the events for one change: one for each switch that changed, and job.changed for everything else.
 
     schedules_too: whether a schedule was added, deleted or changed.
@@ -419,7 +425,7 @@ def of_change(before: Job, after: Job, *, schedules_too: bool) -> list[Event]:
         kinds.append(EventType.JOB_RESUMED if after.pause is None else EventType.JOB_PAUSED)
     if schedules_too or _described(before) != _described(after):
         kinds.append(EventType.JOB_CHANGED)
-    return [of_job(kind, after) for kind in kinds]
+    return [of_job(kind, after, actor, reason) for kind in kinds]
 
 
 def _described(job: Job) -> dict[str, Any]:

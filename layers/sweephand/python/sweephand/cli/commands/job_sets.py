@@ -56,6 +56,7 @@ def made(name: str) -> click.Command:
             type=click.Choice(["keep_next", "run_now"]),
             help="The next run of jobs that others have changed; default: keep_next.",
         ),
+        click.Option(["--reason"], help="Why the jobs are changed, for their change logs."),
     ]
     if name == "plan":
         return command(
@@ -137,7 +138,7 @@ def _plan(call: Call, file: str, prune: bool | None, exit_code: bool) -> int:
 def _apply(call: Call, file: str, token: str | None, **how: Any) -> int:
     """Applies the list until nothing remains. Each request makes as many changes as it has time for.
 
-    how: the other parameters of the request: prune, allow_deletes, on_drift.
+    how: the other parameters of the request: prune, allow_deletes, on_drift, reason.
     """
     wanted = read(Path(file), os.environ)
     with call.client() as client:

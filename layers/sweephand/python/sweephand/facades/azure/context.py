@@ -40,7 +40,7 @@ class Context(RequestContext):
     def actor(self) -> str:
         return self.caller.client_id
 
-    def by(self, operation: Operation) -> By:
+    def by(self, operation: Operation = Operation.CHANGE) -> By:
         """Returns the author of a change, for the change log."""
         return By(operation, self.actor)
 

@@ -188,7 +188,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 def delete(ctx: Context) -> Answer:
-    deletion.delete_job(ctx.world, ctx.tenant, ctx.job(ctx.collection()).job.id, None)
+    deletion.delete_job(ctx.world, ctx.tenant, ctx.job(ctx.collection()).job.id, None, by=ctx.by())
     return Answer(200)
 
 

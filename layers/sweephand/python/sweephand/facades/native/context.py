@@ -30,7 +30,7 @@ with lazy():
     from sweephand.flow.tenants import integer_ids, tenancy
 
 T = TypeVar("T")
-REASON_HEADER, LONGEST_REASON = "Sweephand-Reason", 1_000
+REASON_HEADER, LONGEST_REASON = "Sweephand-Reason", 500
 KEYS_PATH = "/.well-known/jwks.json"
 TENANT_HEADER = "sweephand-tenant"
 HOP_HEADER = "sweephand-hop"
@@ -163,7 +163,7 @@ class Context(RequestContext):
             raise InvalidRequest("If-Match", 'must be one ETag in double quotes, such as "3"', code="INVALID_QUERY")
         return int(found[1])
 
-    def by(self, operation: Operation) -> By:
+    def by(self, operation: Operation = Operation.CHANGE) -> By:
         """Returns the author of a change, for the change log, with the reason that the caller gives in a header."""
         given = self.request.headers.get(REASON_HEADER.lower())
         if given is None:

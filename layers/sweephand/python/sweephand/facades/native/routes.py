@@ -18,8 +18,8 @@ ADMIN, PROVIDER = "admin", "provider:admin"
 BEGINS = (ERRORS, WRITE, PROVIDER)
 """Any of these scopes gives access to operations. An operation then requires the scope of its own kind."""
 MATCH, ONCE, ACTING = ("If-Match",), ("Idempotency-Key",), ("Sweephand-Tenant",)
-LOGGED = (*MATCH, REASON_HEADER)
-"""The headers of changes that the change log of a job keeps."""
+LOGGED, REASONED = (*MATCH, REASON_HEADER), (*ONCE, REASON_HEADER)
+"""The headers of changes whose reason is kept."""
 PAGE = ("limit", "cursor")
 OF_PLANS = ("plan", "token", "allowDeletes", "onDrift")
 FILTERS = ("collection", "state", "tag", "resourceId", "name", "search")
@@ -100,7 +100,7 @@ JOBS = Below("/v1/jobs", "jobs.bulk")
 JOB = Below("/v1/jobs/{job}", "jobs.changes", changing={"scope": WRITE, "headers": LOGGED})
 SCHEDULE = replace(JOB, path="/v1/jobs/{job}/schedules/{schedule}", module="overview.explained")
 OVERVIEW = Below("/v1", "overview.timeline")
-JOB_SETS = Below("/v1/job-sets", "jobs.job_sets", changing={"scope": WRITE, "headers": ()})
+JOB_SETS = Below("/v1/job-sets", "jobs.job_sets", changing={"scope": WRITE, "headers": (REASON_HEADER,)})
 EXPORTS = Below("/v1/runs:export")
 RUNS = Below("/v1/runs", changing={"scope": RUN, "headers": ()})
 ERROR_GROUPS = Below("/v1/errors", "runs.errors", changing=BY_ERRORS)
@@ -130,10 +130,10 @@ ROUTES = Routes(
             *("/v1/openapi.json", rare("document", "read"), "Read this description, as OpenAPI 3.1", "Document"),
             headers=("If-None-Match", "Accept-Encoding"),
         ),
-        JOBS.post("", jobs.create, "Create a job with its schedules", "JobDraft", "Job", headers=ONCE),
+        JOBS.post("", jobs.create, "Create a job with its schedules", "JobDraft", "Job", headers=REASONED),
         JOBS.delete(
             *("", "delete_jobs", "Delete the jobs that match the filters; more than 100 as an operation"),
-            headers=(),
+            headers=(REASON_HEADER,),
             query=(*FILTERS, "dryRun", "expectedCount"),
             gives="BulkDelete",
             begins="BulkDelete",
@@ -143,7 +143,7 @@ ROUTES = Routes(
             Below(f"/v1/jobs:{verb}", "jobs.bulk").verb(
                 *("", f"{verb}_jobs", f"{words} the jobs that match the filters; more than 100 as an operation"),
                 *("BulkSwitch", takes),
-                headers=ONCE,
+                headers=REASONED,
                 query=(*FILTERS, "dryRun", "expectedCount"),
                 begins="BulkSwitch",
             )
@@ -164,7 +164,7 @@ ROUTES = Routes(
         JOB.get("", jobs.read, "Read a job", "Job", query=("include",)),
         JOB.put("", jobs.put, "Replace a job", "JobReplacement", "Job"),
         JOB.patch("", jobs.patch, "Change a job with a merge patch", "JobPatch", "Job"),
-        JOB.delete("", jobs.delete, "Delete a job and end its open runs", headers=MATCH),
+        JOB.delete("", jobs.delete, "Delete a job and end its open runs"),
         JOB.verb("/run", jobs.run, "Run a job now", "RunStarted", "RunRequest", scope=RUN, status=202, headers=ONCE),
         JOB.verb("/pause", jobs.pause, "Pause a job", "Job", "PauseRequest"),
         JOB.verb("/resume", jobs.resume, "Resume a paused job", "Job"),
@@ -278,7 +278,7 @@ ROUTES = Routes(
             ),
             status=200,
         ),
-        RUNS.verb("/{run}/cancel", runs.cancel, "Cancel an open run", "Run"),
+        RUNS.verb("/{run}/cancel", runs.cancel, "Cancel an open run", "Run", headers=(REASON_HEADER,)),
         RUNS.verb(
             *(
                 "/{run}/rerun",
@@ -354,7 +354,9 @@ ROUTES = Routes(
             query=(*OF_PLANS[:-1], "owner"),
         ),
         JOB_SETS.delete(
-            *("/{job_set}/owner", "release", "Release a job set from its owner; its jobs stay"), query=("owner",)
+            *("/{job_set}/owner", "release", "Release a job set from its owner; its jobs stay"),
+            query=("owner",),
+            headers=(),
         ),
         COLLECTIONS.post(
             *("", admin.create_collection, "Create a collection", "CollectionDraft", "Collection"), headers=ONCE

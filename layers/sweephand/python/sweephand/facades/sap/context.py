@@ -93,7 +93,7 @@ class Context(RequestContext):
             raise InvalidRequest(None, "a JSON body is required")
         return strict_json.loads(self.request.plain_body(), max_bytes=MAX_BODY)
 
-    def by(self, operation: Operation) -> By:
+    def by(self, operation: Operation = Operation.CHANGE) -> By:
         """Returns the author of a change, for the change log."""
         return By(operation, f"{self.own}.{self.caller.credential_id}")
 

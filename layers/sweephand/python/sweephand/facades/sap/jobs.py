@@ -189,7 +189,7 @@ def _upsert(ctx: Context, name: str) -> Answer:
 
 def delete(ctx: Context) -> Answer:
     job = ctx.find_job()
-    deletion.delete_job(ctx.world, job.tenant, job.id, None)
+    deletion.delete_job(ctx.world, job.tenant, job.id, None, by=ctx.by())
     return Answer(200, OK)
 
 

@@ -1,7 +1,7 @@
 """Deletes the jobs that match filters, each as a caller would: a few at once, many as an operation.
 
-params: the filters, in the members of the API. cursor: `after`, the place of the last job examined, and `kept`, the
-number of jobs that no longer matched when their turn came. A job created after the request stays.
+params: the filters, in the members of the API, and `reason`. cursor: `after`, the place of the last job examined, and
+`kept`, the number of jobs that no longer matched when their turn came. A job created after the request stays.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from sweephand.domain.operation import Operation, OperationKind, Page
 from sweephand.errors import InvalidRequest, NotFound, PreconditionFailed
 from sweephand.flow.bulk import some_jobs
 from sweephand.flow.bulk.some_jobs import Done
+from sweephand.flow.job_parts.change_log import By
 from sweephand.flow.jobs import deletion
 from sweephand.flow.operations import verbs
 from sweephand.flow.world import World
@@ -20,7 +21,7 @@ from sweephand.store.views import jobs as lists
 from sweephand.store.views.jobs import Filters
 
 
-def begin(world: World, tenant: str, filters: Filters, count: int, actor: str) -> tuple[int, Operation | None]:
+def begin(world: World, tenant: str, filters: Filters, count: int, by: By) -> tuple[int, Operation | None]:
     """Returns how many were deleted at once, and the operation for the others.
 
     count: the number of matching jobs that the caller was shown before.
@@ -28,12 +29,13 @@ def begin(world: World, tenant: str, filters: Filters, count: int, actor: str) -
     deleted = 0
     if count <= some_jobs.AT_ONCE:
         now = world.clock.now()
-        some = some_jobs.act_on(world, tenant, filters, None, now, some_jobs.AT_ONCE, partial(_delete, world))
+        some = some_jobs.act_on(world, tenant, filters, None, now, some_jobs.AT_ONCE, partial(_delete, world, by))
         if some.place is None:
             return some.done, None
         deleted = some.done
     wanted, total = some_jobs.params_of(filters), count - deleted
-    return deleted, verbs.begin(world, tenant, OperationKind.DELETE_JOBS, wanted, actor=actor, total=total)
+    wanted |= {} if by.reason is None else {"reason": by.reason}
+    return deleted, verbs.begin(world, tenant, OperationKind.DELETE_JOBS, wanted, actor=by.actor, total=total)
 
 
 def page(world: World, operation: Operation) -> Page:
@@ -43,7 +45,8 @@ def page(world: World, operation: Operation) -> Page:
     """
     assert operation.tenant is not None
     after, kept = operation.cursor.get("after"), int(operation.cursor.get("kept", 0))
-    filters, act = some_jobs.filters_of(operation.params), partial(_delete, world)
+    by = By(actor=operation.actor, reason=operation.params.get("reason"))
+    filters, act = some_jobs.filters_of(operation.params), partial(_delete, world, by)
     try:
         some = some_jobs.act_on(world, operation.tenant, filters, after, operation.started_at, some_jobs.JOBS, act)
     except lists.TooMany as many:
@@ -55,10 +58,10 @@ def page(world: World, operation: Operation) -> Page:
     return Page(None, done, result={"kept": kept})
 
 
-def _delete(world: World, job: Job) -> Done:
+def _delete(world: World, by: By, job: Job) -> Done:
     """Deletes a job; keeps one that was changed a moment ago."""
     try:
-        deletion.delete_job(world, job.tenant, job.id, job.revision)
+        deletion.delete_job(world, job.tenant, job.id, job.revision, by=by)
     except PreconditionFailed:
         return Done.KEPT
     except NotFound:

@@ -1,9 +1,9 @@
 """Switches the jobs that match filters on or off, or pauses or resumes them, each as a caller would.
 
 A few jobs are switched at once, many as an operation. params: the filters, in the members of the API; `to`; for a pause
-also `note` and `until`. cursor: `after`, the place of the last job examined, and `kept`, the number of jobs that no
-longer matched when their turn came. Every step may be repeated, because a job that is already in the requested state
-does not change.
+also `note` and `until`; `reason`. cursor: `after`, the place of the last job examined, and `kept`, the number of jobs
+that no longer matched when their turn came. Every step may be repeated, because a job that is already in the requested
+state does not change.
 """
 
 from __future__ import annotations
@@ -35,25 +35,27 @@ from sweephand.store.views.jobs import Filters
 class Switch:
     """A switch of jobs. to: ACTIVATE, DEACTIVATE, PAUSE or RESUME. since: when it was requested.
 
-    note, until: the members of a pause.
+    note, until: the members of a pause. reason: the caller's, for the change logs.
     """
 
     to: change_log.Operation
     since: datetime
     note: str | None = None
     until: datetime | None = None
+    reason: str | None = None
 
     @property
     def params(self) -> dict[str, Any]:
         until = None if self.until is None else epoch_ms(self.until)
-        given = {"to": self.to.value, "note": self.note, "until": until}
+        given = {"to": self.to.value, "note": self.note, "until": until, "reason": self.reason}
         return {name: value for name, value in given.items() if value is not None}
 
     @classmethod
     def of(cls, operation: Operation) -> Switch:
         params: Mapping[str, Any] = operation.params
         until = None if "until" not in params else from_ms(int(params["until"]))
-        return cls(change_log.Operation(params["to"]), operation.started_at, params.get("note"), until)
+        to = change_log.Operation(params["to"])
+        return cls(to, operation.started_at, params.get("note"), until, params.get("reason"))
 
     def of_job(self, job: Job) -> Job:
         """Returns the job after the switch."""
@@ -108,7 +110,7 @@ def _switch(world: World, switch: Switch, actor: str | None, job: Job) -> Done:
     if switch.to is change_log.Operation.PAUSE and job.facade in CLOSED_FACADES:
         return Done.REFUSED
     try:
-        change.set_state(world, job.tenant, job.id, switch.of_job, job.revision, By(switch.to, actor))
+        change.set_state(world, job.tenant, job.id, switch.of_job, job.revision, By(switch.to, actor, switch.reason))
     except (PreconditionFailed, NotFound):
         return Done.KEPT
     except (Conflict, InvalidRequest):

@@ -19,7 +19,7 @@ from sweephand.domain.occurrences.generations import Owed
 from sweephand.domain.run import FAILED, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.flow.audit import reconcile
-from sweephand.flow.job_parts.clean_up_rows import Place, delete_schedules
+from sweephand.flow.job_parts.clean_up_rows import Place, delete_schedules, message
 from sweephand.flow.runs import effects, settle
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.world import World
@@ -94,7 +94,7 @@ def clean(world: World, pointer: Pointer) -> None:
 def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job | None) -> None:
     pk, sk, owners = item.pk, item.sk, json.loads(item.owners)
     before = Progress.read(item.progress)
-    after = _end_runs(world, pointer.tenant, owners, before, job)
+    after = _end_runs(world, pointer.tenant, owners, before, job, message(item))
     if after.owner == len(owners) and not after.held:
         if item.whole and _others(world, item):
             # The other clean-ups will have ended before that, and need the rows that are deleted here.
@@ -130,12 +130,17 @@ def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None
         if written >= ROWS_AT_ONCE:
             return flat_models.pack(rows[n:])
         (schedule,) = jobs.schedules_of(world.table, [ScheduleItem.from_raw_data(row)])
-        written += end(world, Deleted(schedule, at, job, item.collection))
+        written += end(world, Deleted(schedule, at, job, item.collection, item.why))
     return None
 
 
-def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress, job: Job | None) -> Progress:
-    """Ends up to MOST_ROWS open runs after `before`, and archives the errors of a deleted job."""
+def _end_runs(
+    world: World, tenant: str, owners: Sequence[str], before: Progress, job: Job | None, ended_by: str | None
+) -> Progress:
+    """Ends up to MOST_ROWS open runs after `before`, and archives the errors of a deleted job.
+
+    ended_by: the message of the ended runs; None keeps theirs.
+    """
     here, looked = before, 0
     failed: set[str] = set()
     for n in range(before.owner, len(owners)):
@@ -145,7 +150,7 @@ def _end_runs(world: World, tenant: str, owners: Sequence[str], before: Progress
                 _close_errors(world, tenant, failed)
                 return here
             looked += 1
-            held = not run.finished and not _ended(world, run, job)
+            held = not run.finished and not _ended(world, run, job, ended_by)
             here = Progress(n, run.uuid, here.held or held)
             if job is None and run.state in FAILED and not run.is_gone(world.clock.now()):
                 failed.add(failure.signature_of(run).id)
@@ -177,7 +182,7 @@ def _drop_schedules(world: World, pointer: Pointer, item: CleanUpItem) -> None:
     sort = ScheduleItem.sk.startswith("SCH#")
     rows = [ScheduleItem.from_raw_data(row) for row in world.table.query_all(item.pk, sort, consistent=True)]
     at = world.clock.now() if item.deleted_at is None else from_s(item.deleted_at)
-    where = Place(pointer.tenant, pointer.job, item.collection)
+    where = Place(pointer.tenant, pointer.job, item.collection, item.why)
     delete_schedules(world, where, jobs.schedules_of(world.table, rows), at, with_rows=not item.runs_too)
 
 
@@ -191,13 +196,13 @@ def _must_delete(sk: str, owners: Sequence[str], *, whole: bool) -> bool:
     return kind != "CLEAN" if whole else kind in {"STATS", "SLOT", "GEN"} and rest[0] in owners
 
 
-def _ended(world: World, run: Run, job: Job | None) -> bool:
+def _ended(world: World, run: Run, job: Job | None, ended_by: str | None) -> bool:
     """Ends the run. Returns False while an executor holds it, because a result within the lease still counts."""
     now = world.clock.now()
     if run.state is State.TRIGGERED and run.lease_until is not None and run.lease_until > now:
         return False
     pointer = replace(ledger.pointer_to(run), instant=run.planned_at)
-    ended = settle.end_unacted(world, Lane.FAST, pointer, run, State.CANCELLED, Reason.OWNER_GONE)
+    ended = settle.end_unacted(world, Lane.FAST, pointer, run, State.CANCELLED, Reason.OWNER_GONE, ended_by)
     if isinstance(ended, Refused):
         return False
     effects.after(world, ended, job, None)
@@ -212,8 +217,6 @@ ROWS_AT_ONCE = 1_000
 
 INSTANTS_AT_ONCE = 100_000
 
-CANCELLED = State.CANCELLED, Reason.OWNER_GONE, "the schedule was deleted before it began"
-
 HELD = State.SKIPPED, Reason.DISABLED, "its collection or its tenant was disabled"
 
 
@@ -221,13 +224,19 @@ HELD = State.SKIPPED, Reason.DISABLED, "its collection or its tenant was disable
 class Deleted:
     """A schedule as it was when it was deleted. at: the last instant that counts as before the delete.
 
-    job: None if the job is deleted as well. collection: the job's collection.
+    job: None if the job is deleted as well. collection: the job's collection. why: who deleted it, and the reason.
     """
 
     schedule: Schedule
     at: datetime
     job: Job | None
     collection: str | None
+    why: str | None = None
+
+    @property
+    def cancelled(self) -> tuple[State, Reason, str]:
+        by = "" if self.why is None else f", by {self.why}"
+        return State.CANCELLED, Reason.OWNER_GONE, f"the schedule was deleted before it began{by}"
 
 
 def end(world: World, deleted: Deleted) -> int:
@@ -290,7 +299,7 @@ def _write(world: World, deleted: Deleted, unbegun: Sequence[Owed]) -> int:
     sent = [each for each in unbegun if each not in held]
     written = _write_line(world, deleted, _line(world, deleted, held, HELD)) if held else 0
     if len(sent) > ROWS_MOST:
-        return written + _write_line(world, deleted, _line(world, deleted, sent, CANCELLED))
+        return written + _write_line(world, deleted, _line(world, deleted, sent, deleted.cancelled))
     return written + sum(_write_row(world, deleted, each) for each in sent)
 
 
@@ -310,7 +319,7 @@ def _write_row(world: World, deleted: Deleted, owed: Owed) -> int:
     """Writes the row if there is none. A run that began after all keeps its own end."""
     schedule = deleted.schedule
     pointer = occurrence(schedule.tenant, schedule.job_id, schedule.id, owed.instant, owed.generation)
-    end, collection = CANCELLED, deleted.collection
+    end, collection = deleted.cancelled, deleted.collection
     run = settle.end_unacted(world, schedule.lane, pointer, None, *end, collection=collection, counted=False)
     if isinstance(run, Refused):
         return 0

@@ -52,6 +52,11 @@ class By:
     actor: str | None = None
     reason: str | None = None
 
+    @property
+    def words(self) -> str | None:
+        """Returns who made the change and why, for messages of the ledger; None without a reason."""
+        return None if self.reason is None else f"{self.actor or 'the service'}: {self.reason}"
+
 
 BY_SERVICE = By()
 CREATED = By(Operation.CREATE)

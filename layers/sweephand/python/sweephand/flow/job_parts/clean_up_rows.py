@@ -35,15 +35,16 @@ SCHEDULES_AT_ONCE = 40
 
 @dataclass(frozen=True)
 class Place:
-    """The job that deleted schedules belonged to. It may be deleted itself."""
+    """The job that deleted schedules belonged to. It may be deleted itself. why: who deleted them, and the reason."""
 
     tenant: str
     job_id: str
     collection: str | None
+    why: str | None = None
 
     @classmethod
-    def of(cls, job: Job) -> Place:
-        return cls(job.tenant, job.id, job.collection)
+    def of(cls, job: Job, why: str | None = None) -> Place:
+        return cls(job.tenant, job.id, job.collection, why)
 
 
 def of_job_op(
@@ -54,17 +55,30 @@ def of_job_op(
     *,
     with_rows: Sequence[Schedule],
     runs_too: bool = False,
+    why: str | None = None,
 ) -> Op:
     """Returns the operation that requests the clean-up of a deleted job's runs, including those of its schedules.
 
     with_rows: the schedules that the same transaction deletes. runs_too: deletes the runs from the ledger as well.
     """
     owners = [job.id, *(schedule.id for schedule in schedules)]
-    item = _item(world, Place.of(job), owners, deleted_at, name=WHOLE_JOB)
+    item = _item(world, Place.of(job, why), owners, deleted_at, name=WHOLE_JOB)
     item.whole = True
     item.runs_too = True if runs_too else None
     item.schedules = None if runs_too else _packed(with_rows, deleted_at)
     return world.table.put_op("clean-up", item)
+
+
+def message(item: CleanUpItem) -> str | None:
+    """Returns the message of runs that the delete ends; None if the caller gave no reason."""
+    return None if item.why is None else f"the {WHOLE_JOB if item.whole else 'schedule'} was deleted by {item.why}"
+
+
+def message_of(world: World, tenant: str, job_id: str, owner: str) -> str | None:
+    """Returns the message of a run of a deleted job or schedule. owner: of the run's partition in the ledger."""
+    rows = world.table.query_all(keys.job(tenant, job_id), CleanUpItem.sk.startswith(keys.clean_up("")))
+    items = [item for row in rows if owner in json.loads((item := CleanUpItem.from_raw_data(row)).owners)]
+    return next(filter(None, map(message, items)), None)
 
 
 def of_schedules_ops(world: World, where: Place, gone: Sequence[Schedule], deleted_at: datetime) -> list[Op]:
@@ -85,6 +99,7 @@ def _item(world: World, where: Place, owners: Sequence[str], deleted_at: datetim
         whole=False,
         collection=where.collection,
         deleted_at=epoch_s(deleted_at),
+        why=where.why,
     )
 
 

@@ -315,7 +315,7 @@ def _apply(world: World, tenant: str, set_plan: SetPlan, each: Change, draft: Jo
         if member.gone:
             store.forget(world.table, tenant, name, member)
         else:
-            deletion.delete_job(world, tenant, member.job_id, None, member)
+            deletion.delete_job(world, tenant, member.job_id, None, member, by=by)
         return None
     assert draft is not None
     as_read = None if member is None else replace(member, missing=False)

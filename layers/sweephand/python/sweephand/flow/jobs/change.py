@@ -266,7 +266,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         after = replace(after, open_change=after.revision)
         schedule_ops = large_changes.start_ops(world, after, steps_to_do, wanted.resumed_at)
     else:
-        schedule_ops = [*carried.ops, *large_changes.clean_up_ops(world, before, carried, began_at)]
+        schedule_ops = [*carried.ops, *large_changes.clean_up_ops(world, before, carried, began_at, wanted.by.words)]
         replan.send_owed(world, carried.plans, lines_too=collection.events is Events.ALL)
     new = entry(world, wanted.by, before, after, [(step.before, step.after) for step in steps_to_do])
     ops: list[Op] = [
@@ -292,7 +292,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         replan.send_ahead(world, carried.ahead)
     if collection.events is Events.ALL:
         assert new.before is not None
-        events.job_changed(world, new.before, new.after, schedules_too=bool(new.schedules))
+        events.job_changed(world, new.before, new.after, wanted.by, schedules_too=bool(new.schedules))
     if many:
         return large_changes.followed(world, after)
     if carried.gone:

@@ -10,6 +10,7 @@ from sweephand.domain.collection import Events, Usage
 from sweephand.domain.job import IN_JOBS_TRANSACTION
 from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
 from sweephand.flow.job_parts import clean_up_rows, quotas
+from sweephand.flow.job_parts.change_log import BY_SERVICE, By
 from sweephand.flow.jobs.lookup import Planned, find
 from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
@@ -38,26 +39,33 @@ class Cause(Enum):
 
 
 def delete_job(
-    world: World, tenant: str, job_id: str, if_match: int | None, cause: Cause | Member = Cause.REQUEST
+    world: World,
+    tenant: str,
+    job_id: str,
+    if_match: int | None,
+    cause: Cause | Member = Cause.REQUEST,
+    *,
+    by: By = BY_SERVICE,
 ) -> None:
     """Deletes a job, its schedules and its directory rows at once. A clean-up ends open runs and deletes the rest.
 
-    cause: why it is deleted, or its member of the job set that deletes it.
+    cause: why it is deleted, or its member of the job set that deletes it. by: for its event and for the rows of runs
+    that the clean-up ends.
     """
-    planned, deleted_at = _delete(world, tenant, job_id, if_match, cause)
+    planned, deleted_at = _delete(world, tenant, job_id, if_match, cause, by)
     job = planned.job
-    where = clean_up_rows.Place.of(job)
+    where = clean_up_rows.Place.of(job, by.words)
     clean_up_rows.note_delay(world, where, deleted_at)
     rest = planned.schedules[IN_JOBS_TRANSACTION:]
     clean_up_rows.delete_schedules(world, where, rest, deleted_at, with_rows=cause is not Cause.PURGE)
     directory.drop_if_empty(world.table, job)
     if world.terms.of(tenant, job.collection).events is Events.ALL:
-        events.job_deleted(world, job)
+        events.job_deleted(world, job, by)
 
 
 @until_unmoved("changes to this job", wait_s=0.02)
 def _delete(
-    world: World, tenant: str, job_id: str, if_match: int | None, cause: Cause | Member
+    world: World, tenant: str, job_id: str, if_match: int | None, cause: Cause | Member, by: By
 ) -> tuple[Planned, datetime]:
     deleted_at = world.clock.now()
     of_set, runs_too = None if isinstance(cause, Cause) else cause, cause is Cause.PURGE
@@ -66,7 +74,7 @@ def _delete(
     require_revision(if_match, job.revision)
     if cause is not Cause.PURGE and change.has_rest(world, job):
         revision = change.carry_out_rest(world, tenant, job_id).job.revision
-        return _delete(world, tenant, job_id, None if if_match is None else revision, cause)
+        return _delete(world, tenant, job_id, None if if_match is None else revision, cause, by)
     first = planned.schedules[:IN_JOBS_TRANSACTION]
     ops = [
         world.table.delete_op("job", keys.job(tenant, job_id), keys.JOB, jobs.revision_is(job.revision)),
@@ -76,7 +84,9 @@ def _delete(
         ),
         *directory.delete_ops(world.table, job),
         *quotas.count_ops(world, job, None, None, Usage()),
-        clean_up_rows.of_job_op(world, job, planned.schedules, deleted_at, with_rows=first, runs_too=runs_too),
+        clean_up_rows.of_job_op(
+            world, job, planned.schedules, deleted_at, with_rows=first, runs_too=runs_too, why=by.words
+        ),
         *_leave_calendars(world, planned),
         *tenancy.flow_key_ops(world, tenant, job.policies.get("flowKey"), None),
         *(membership.delete_ops(world, job, of_set) if job.job_set is not None and cause is not Cause.ENDED else []),

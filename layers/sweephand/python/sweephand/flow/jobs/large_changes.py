@@ -147,11 +147,13 @@ def _carry_out(world: World, job: Job, part: Part) -> None:
     raise Moved
 
 
-def clean_up_ops(world: World, job: Job, carried: steps.Carried, deleted_at: datetime) -> list[Op]:
-    """Returns the clean-up operations for the schedules that a change deletes."""
+def clean_up_ops(
+    world: World, job: Job, carried: steps.Carried, deleted_at: datetime, why: str | None = None
+) -> list[Op]:
+    """Returns the clean-up operations for the schedules that a change deletes. why: who deletes them, and why."""
     if not carried.gone:
         return []
-    return clean_up_rows.of_schedules_ops(world, clean_up_rows.Place.of(job), carried.gone, deleted_at)
+    return clean_up_rows.of_schedules_ops(world, clean_up_rows.Place.of(job, why), carried.gone, deleted_at)
 
 
 def _steps(world: World, job: Job, part: Part) -> list[Step]:

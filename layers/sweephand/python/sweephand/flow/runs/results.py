@@ -152,13 +152,15 @@ def give_back(world: World, tenant: str, owner: str, uuid: str, attempt: int) ->
     return run
 
 
-def cancel(world: World, tenant: str, owner: str, uuid: str) -> Run:
+def cancel(world: World, tenant: str, owner: str, uuid: str, why: str | None = None) -> Run:
     """Ends an open run at once. A call that has begun cannot be recalled: its late answer becomes a note.
 
-    Raises NotFound, Conflict.
+    why: who cancels it, and the reason. Raises NotFound, Conflict.
     """
     run = _found(world, tenant, owner, uuid)
-    there = end_from_outside(world, replace(run, state=State.CANCELLED, reason=Reason.BY_USER), world.clock.now())
+    wanted = replace(run, state=State.CANCELLED, reason=Reason.BY_USER)
+    wanted = wanted if why is None else replace(wanted, message=f"cancelled by {why}")
+    there = end_from_outside(world, wanted, world.clock.now())
     if there.state is not State.CANCELLED:
         raise Conflict(f"the run has ended as {there.state}")
     return there

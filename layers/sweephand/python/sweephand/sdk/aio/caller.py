@@ -122,6 +122,8 @@ class AsyncCaller:
             headers["If-Match"] = etag
         if request.keyed:
             headers["Idempotency-Key"] = header("idempotency_key", request.key or self._chance.new_id(self.clock.now()))
+        if request.reason is not None:
+            headers["Sweephand-Reason"] = header("reason", request.reason)
         if request.acting and self._tenant is not None:
             headers["Sweephand-Tenant"] = self._tenant
         try:

@@ -49,7 +49,7 @@ class Request:
 
     path: begins with a slash, and is quoted. query: None is left out. body: ABSENT is left out. repeatable: whether
     sending it twice has the effect of sending it once. keyed: whether it takes an Idempotency-Key. key: the caller's
-    Idempotency-Key. acting: whether the header Sweephand-Tenant may name another tenant.
+    Idempotency-Key. acting: whether the header Sweephand-Tenant may name another tenant. reason: of the change.
     """
 
     method: str
@@ -61,6 +61,7 @@ class Request:
     keyed: bool = False
     key: str | None = None
     acting: bool = False
+    reason: str | None = None
 
     def query_strings(self) -> dict[str, str]:
         """Returns the query as it is sent. None is left out; an empty string is sent."""

@@ -286,7 +286,8 @@ class CleanUpItem(WakeItem):
     owners: JSON list of the ledger partitions to clear. whole: whether the whole job is deleted, not only some of its
     schedules. collection: the job's, for events of runs that end after the delete. progress: of an unfinished clean-up.
     runs_too: whether to delete the rows of the ledger as well. deleted_at: the last epoch second that counts as before
-    the delete. schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet.
+    the delete. schedules: packed rows of the deleted schedules whose backlog has no rows in the ledger yet. why: who
+    deleted them, and the reason, for the messages of their runs.
     """
 
     owners = UnicodeAttribute()
@@ -296,6 +297,7 @@ class CleanUpItem(WakeItem):
     runs_too = BooleanAttribute(null=True)
     deleted_at = Integer(null=True)
     schedules = UnicodeAttribute(null=True)
+    why = UnicodeAttribute(null=True)
 
 
 class ChangePartItem(Item):

@@ -28,11 +28,12 @@ MOST = 10**9
 def delete_jobs(ctx: Context) -> Answer:
     """Deletes the jobs that match filters. With `dryRun`, only counts them; otherwise `expectedCount` must match."""
     filters, dry, expected = _asked(ctx, "DELETE /v1/jobs", "delete")
+    by = ctx.by()
     try:
         count = _counted(ctx, filters, expected)
         if dry:
             return Answer(200, {"count": count, "deleted": 0, "operation": None})
-        deleted, operation = deletes.begin(ctx.world, ctx.tenant, filters, count, ctx.actor)
+        deleted, operation = deletes.begin(ctx.world, ctx.tenant, filters, count, by)
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
     if operation is None:
@@ -65,7 +66,7 @@ def pause_jobs(ctx: Context) -> Answer:
 
 def _switch(ctx: Context, switch: Switch) -> Answer:
     """Switches the jobs that match filters. `dryRun` and `expectedCount` act as in `delete_jobs`."""
-    to, key = switch.to.value, _once(ctx)
+    to, key, switch = switch.to.value, _once(ctx), replace(switch, reason=ctx.by().reason)
     filters, dry, expected = _asked(ctx, f"POST /v1/jobs:{to}", to)
     once = None if dry else key
     before = verbs.begun_before(ctx.world, ctx.tenant, once)

@@ -141,7 +141,7 @@ def _change(ctx: Context, edit: change.Edit, operation: Operation) -> Answer:
 
 
 def delete(ctx: Context) -> Answer:
-    deletion.delete_job(ctx.world, ctx.tenant, ctx.id("job"), ctx.if_match())
+    deletion.delete_job(ctx.world, ctx.tenant, ctx.id("job"), ctx.if_match(), by=ctx.by())
     return Answer(204)
 
 

@@ -13,6 +13,7 @@ from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import Kind, State
 from sweephand.facades.http import RUN_TOKEN_HEADER, Route
 from sweephand.facades.native import cursors
+from sweephand.facades.native.context import LONGEST_REASON
 from sweephand.facades.native.jobs import narrow_lists
 from sweephand.facades.native.jobs.answers import INCLUDES
 from sweephand.facades.native.jobs.job_list import LIST_INCLUDES
@@ -77,7 +78,10 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
         "A repetition within 24 hours has no further effect. With another body, it is refused.",
         text(pattern="^[!-~]{1,255}$"),
     ),
-    "Sweephand-Reason": ("Why the change is made, for the change log.", text(1, 1_000)),
+    "Sweephand-Reason": (
+        "Why the change is made: for the change log, the ledger and events.",
+        text(1, LONGEST_REASON),
+    ),
     "Sweephand-Tenant": ("The tenant for which a provider's credential acts.", TENANT_NAME),
 }
 ANSWER_HEADERS: Mapping[str, tuple[str, Schema]] = {

@@ -135,7 +135,7 @@ def _shown_to_target(ctx: Context, run: Run) -> dict[str, Any]:
 
 def cancel(ctx: Context) -> Answer:
     ctx.no_members()
-    return Answer(200, _shown(ctx, results.cancel(ctx.world, ctx.tenant, *ctx.run())))
+    return Answer(200, _shown(ctx, results.cancel(ctx.world, ctx.tenant, *ctx.run(), ctx.by().words)))
 
 
 def _shown(ctx: Context, run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class AsyncJobs:
         hooks: Json | Absent | None = ABSENT,
         policies: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.Job:
         """Creates a job with its action and schedules. `Idempotency-Key` makes the request repeatable.
 
@@ -53,6 +54,8 @@ class AsyncJobs:
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
             schedules: The schedules of the job.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             await self._caller.json(
@@ -74,6 +77,7 @@ class AsyncJobs:
                         "policies": policies,
                         "schedules": several(schedules),
                     },
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -196,6 +200,7 @@ class AsyncJobs:
         policies: Json | Absent | None = ABSENT,
         schedules: Json | Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        reason: str | None = None,
     ) -> models.Job:
         """Replaces a job. Members that are left out get their defaults.
 
@@ -216,6 +221,8 @@ class AsyncJobs:
             schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
                 are deleted.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             await self._caller.json(
@@ -238,6 +245,7 @@ class AsyncJobs:
                         "schedules": several(schedules),
                     },
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
@@ -261,6 +269,7 @@ class AsyncJobs:
         policies: Json | Absent | None = ABSENT,
         schedules: Json | Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        reason: str | None = None,
     ) -> models.Job:
         """Changes the given members of a job (merge patch, RFC 7396); null removes a member.
 
@@ -281,6 +290,8 @@ class AsyncJobs:
             schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
                 are deleted.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             await self._caller.json(
@@ -303,19 +314,24 @@ class AsyncJobs:
                         "schedules": several(schedules),
                     },
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
         )
 
-    async def delete(self, job: Named, *, if_match: Revision | None = None) -> None:
+    async def delete(self, job: Named, *, if_match: Revision | None = None, reason: str | None = None) -> None:
         """Deletes a job with its schedules, and ends its open runs. Its runs stay in the ledger.
 
         Args:
             job: The id of the job.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
-        await self._caller.json(Request("DELETE", f"/v1/jobs/{part(job, 'jobId')}", if_match=if_match, acting=True))
+        await self._caller.json(
+            Request("DELETE", f"/v1/jobs/{part(job, 'jobId')}", if_match=if_match, reason=reason, acting=True)
+        )
 
     async def delete_matching(
         self,
@@ -328,6 +344,7 @@ class AsyncJobs:
         search: str | None = None,
         dry_run: bool | None = None,
         expected_count: int | None = None,
+        reason: str | None = None,
     ) -> models.BulkDelete:
         """Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -341,6 +358,8 @@ class AsyncJobs:
             search: Only resources whose name contains this string; case is ignored.
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkDelete(
             await self._caller.json(
@@ -357,6 +376,7 @@ class AsyncJobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    reason=reason,
                     repeatable=dry_run is True,
                     acting=True,
                 )
@@ -417,6 +437,7 @@ class AsyncJobs:
         note: str | Absent | None = ABSENT,
         until: datetime | str | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        reason: str | None = None,
     ) -> models.Job:
         """Pauses a job until it is resumed, or until a given instant.
 
@@ -425,6 +446,8 @@ class AsyncJobs:
             note: A note that says why.
             until: The job resumes at this instant. RFC 3339; without an offset, it is in UTC.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             await self._caller.json(
@@ -433,47 +456,60 @@ class AsyncJobs:
                     f"/v1/jobs/{part(job, 'jobId')}/pause",
                     body={"note": note, "until": until},
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
         )
 
-    async def resume(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+    async def resume(self, job: Named, *, if_match: Revision | None = None, reason: str | None = None) -> models.Job:
         """Resumes a job. Occurrences that fell due during the pause do not run; the ledger has a row for them.
 
         Args:
             job: The id of the job.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             await self._caller.json(
-                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/resume", if_match=if_match, acting=True)
+                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/resume", if_match=if_match, reason=reason, acting=True)
             )
         )
 
-    async def activate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+    async def activate(self, job: Named, *, if_match: Revision | None = None, reason: str | None = None) -> models.Job:
         """Activates a job. Repeating the request changes nothing.
 
         Args:
             job: The id of the job.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             await self._caller.json(
-                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/activate", if_match=if_match, acting=True)
+                Request(
+                    "POST", f"/v1/jobs/{part(job, 'jobId')}/activate", if_match=if_match, reason=reason, acting=True
+                )
             )
         )
 
-    async def deactivate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+    async def deactivate(
+        self, job: Named, *, if_match: Revision | None = None, reason: str | None = None
+    ) -> models.Job:
         """Deactivates a job until it is activated again. Repeating the request changes nothing.
 
         Args:
             job: The id of the job.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             await self._caller.json(
-                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/deactivate", if_match=if_match, acting=True)
+                Request(
+                    "POST", f"/v1/jobs/{part(job, 'jobId')}/deactivate", if_match=if_match, reason=reason, acting=True
+                )
             )
         )
 
@@ -489,6 +525,7 @@ class AsyncJobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.BulkSwitch:
         """Activates the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -503,6 +540,8 @@ class AsyncJobs:
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkSwitch(
             await self._caller.json(
@@ -519,6 +558,7 @@ class AsyncJobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -538,6 +578,7 @@ class AsyncJobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.BulkSwitch:
         """Deactivates the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -552,6 +593,8 @@ class AsyncJobs:
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkSwitch(
             await self._caller.json(
@@ -568,6 +611,7 @@ class AsyncJobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -589,6 +633,7 @@ class AsyncJobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.BulkSwitch:
         """Pauses the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -605,6 +650,8 @@ class AsyncJobs:
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkSwitch(
             await self._caller.json(
@@ -622,6 +669,7 @@ class AsyncJobs:
                         "expectedCount": expected_count,
                     },
                     body={"note": note, "until": until},
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -641,6 +689,7 @@ class AsyncJobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.BulkSwitch:
         """Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -655,6 +704,8 @@ class AsyncJobs:
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkSwitch(
             await self._caller.json(
@@ -671,6 +722,7 @@ class AsyncJobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,

@@ -124,14 +124,18 @@ class AsyncRuns:
             )
         )
 
-    async def cancel(self, run: Named) -> models.Run:
+    async def cancel(self, run: Named, *, reason: str | None = None) -> models.Run:
         """Cancels a run that has not ended. A call that has already begun is not interrupted.
 
         Args:
             run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Run(
-            await self._caller.json(Request("POST", f"/v1/runs/{part(run, 'runId')}/cancel", acting=True))
+            await self._caller.json(
+                Request("POST", f"/v1/runs/{part(run, 'runId')}/cancel", reason=reason, acting=True)
+            )
         )
 
     async def rerun(

@@ -48,6 +48,7 @@ class AsyncSchedules:
         calendars: Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.Schedule:
         """Adds a schedule to a job. It contains exactly one notation, such as `cron` or `every`.
 
@@ -88,6 +89,8 @@ class AsyncSchedules:
             calendars: The calendars whose times the schedule excludes, or is limited to.
             if_match: Changes it only if this is still its revision.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Schedule(
             await self._caller.json(
@@ -121,6 +124,7 @@ class AsyncSchedules:
                         "calendars": calendars,
                     },
                     if_match=if_match,
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -192,6 +196,7 @@ class AsyncSchedules:
         jitter_seconds: int | Absent | None = ABSENT,
         calendars: Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        reason: str | None = None,
     ) -> models.Schedule:
         """Replaces a schedule. Members that are left out get their defaults.
 
@@ -233,6 +238,8 @@ class AsyncSchedules:
                 changes.
             calendars: The calendars whose times the schedule excludes, or is limited to.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Schedule(
             await self._caller.json(
@@ -267,6 +274,7 @@ class AsyncSchedules:
                         "calendars": calendars,
                     },
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
@@ -303,6 +311,7 @@ class AsyncSchedules:
         jitter_seconds: int | Absent | None = ABSENT,
         calendars: Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        reason: str | None = None,
     ) -> models.Schedule:
         """Changes the given members of a schedule (merge patch, RFC 7396); null removes a member.
 
@@ -344,6 +353,8 @@ class AsyncSchedules:
                 changes.
             calendars: The calendars of the schedule. An occurrence runs if all of them allow it.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Schedule(
             await self._caller.json(
@@ -378,35 +389,45 @@ class AsyncSchedules:
                         "calendars": calendars,
                     },
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
         )
 
-    async def delete(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> None:
+    async def delete(
+        self, job: Named, schedule: Named, *, if_match: Revision | None = None, reason: str | None = None
+    ) -> None:
         """Deletes a schedule. Its occurrences that are already sent but not yet due do not run.
 
         Args:
             job: The id of the job.
             schedule: The id of the schedule.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         await self._caller.json(
             Request(
                 "DELETE",
                 f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}",
                 if_match=if_match,
+                reason=reason,
                 acting=True,
             )
         )
 
-    async def activate(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> models.Schedule:
+    async def activate(
+        self, job: Named, schedule: Named, *, if_match: Revision | None = None, reason: str | None = None
+    ) -> models.Schedule:
         """Activates a schedule. Repeating the request changes nothing.
 
         Args:
             job: The id of the job.
             schedule: The id of the schedule.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Schedule(
             await self._caller.json(
@@ -414,18 +435,23 @@ class AsyncSchedules:
                     "POST",
                     f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}/activate",
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
         )
 
-    async def deactivate(self, job: Named, schedule: Named, *, if_match: Revision | None = None) -> models.Schedule:
+    async def deactivate(
+        self, job: Named, schedule: Named, *, if_match: Revision | None = None, reason: str | None = None
+    ) -> models.Schedule:
         """Deactivates a schedule until it is activated again. Repeating the request changes nothing.
 
         Args:
             job: The id of the job.
             schedule: The id of the schedule.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Schedule(
             await self._caller.json(
@@ -433,6 +459,7 @@ class AsyncSchedules:
                     "POST",
                     f"/v1/jobs/{part(job, 'jobId')}/schedules/{part(schedule, 'scheduleId')}/deactivate",
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )

@@ -76,6 +76,7 @@ class JobSets:
         on_drift: str | None = None,
         prune: bool | None = None,
         owner: str | None = None,
+        reason: str | None = None,
     ) -> models.JobSetPlan:
         """Applies a job set: creates, updates and deletes jobs until they match the list.
 
@@ -92,6 +93,8 @@ class JobSets:
             owner: The owner of the set, in words of your own. A set that this request creates belongs to it
                 from its first job on, another set once the whole list is applied. Deleting and releasing are
                 rejected (409) if the set belongs to another owner; deleting also if it belongs to none.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.JobSetPlan(
             self._caller.json(
@@ -107,6 +110,7 @@ class JobSets:
                         "owner": owner,
                     },
                     body={"jobs": jobs},
+                    reason=reason,
                     acting=True,
                 )
             )
@@ -120,6 +124,7 @@ class JobSets:
         token: str | None = None,
         allow_deletes: int | None = None,
         owner: str | None = None,
+        reason: str | None = None,
     ) -> models.JobSetPlan:
         """Deletes a job set with all its jobs.
 
@@ -132,6 +137,8 @@ class JobSets:
             owner: The owner of the set, in words of your own. A set that this request creates belongs to it
                 from its first job on, another set once the whole list is applied. Deleting and releasing are
                 rejected (409) if the set belongs to another owner; deleting also if it belongs to none.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.JobSetPlan(
             self._caller.json(
@@ -139,6 +146,7 @@ class JobSets:
                     "DELETE",
                     f"/v1/job-sets/{part(job_set)}",
                     query={"plan": plan, "token": token, "allowDeletes": allow_deletes, "owner": owner},
+                    reason=reason,
                     acting=True,
                 )
             )

@@ -35,6 +35,7 @@ class Jobs:
         hooks: Json | Absent | None = ABSENT,
         policies: Json | Absent | None = ABSENT,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.Job:
         """Creates a job with its action and schedules. `Idempotency-Key` makes the request repeatable.
 
@@ -53,6 +54,8 @@ class Jobs:
             policies: Rules for occurrences that overlap, are missed, or lie in the past.
             schedules: The schedules of the job.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             self._caller.json(
@@ -74,6 +77,7 @@ class Jobs:
                         "policies": policies,
                         "schedules": several(schedules),
                     },
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -194,6 +198,7 @@ class Jobs:
         policies: Json | Absent | None = ABSENT,
         schedules: Json | Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        reason: str | None = None,
     ) -> models.Job:
         """Replaces a job. Members that are left out get their defaults.
 
@@ -214,6 +219,8 @@ class Jobs:
             schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
                 are deleted.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             self._caller.json(
@@ -236,6 +243,7 @@ class Jobs:
                         "schedules": several(schedules),
                     },
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
@@ -259,6 +267,7 @@ class Jobs:
         policies: Json | Absent | None = ABSENT,
         schedules: Json | Sequence[Json] | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        reason: str | None = None,
     ) -> models.Job:
         """Changes the given members of a job (merge patch, RFC 7396); null removes a member.
 
@@ -279,6 +288,8 @@ class Jobs:
             schedules: If left out, they stay. Schedules are matched by `id`, else by `name`; those not listed
                 are deleted.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             self._caller.json(
@@ -301,19 +312,24 @@ class Jobs:
                         "schedules": several(schedules),
                     },
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
         )
 
-    def delete(self, job: Named, *, if_match: Revision | None = None) -> None:
+    def delete(self, job: Named, *, if_match: Revision | None = None, reason: str | None = None) -> None:
         """Deletes a job with its schedules, and ends its open runs. Its runs stay in the ledger.
 
         Args:
             job: The id of the job.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
-        self._caller.json(Request("DELETE", f"/v1/jobs/{part(job, 'jobId')}", if_match=if_match, acting=True))
+        self._caller.json(
+            Request("DELETE", f"/v1/jobs/{part(job, 'jobId')}", if_match=if_match, reason=reason, acting=True)
+        )
 
     def delete_matching(
         self,
@@ -326,6 +342,7 @@ class Jobs:
         search: str | None = None,
         dry_run: bool | None = None,
         expected_count: int | None = None,
+        reason: str | None = None,
     ) -> models.BulkDelete:
         """Deletes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -339,6 +356,8 @@ class Jobs:
             search: Only resources whose name contains this string; case is ignored.
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkDelete(
             self._caller.json(
@@ -355,6 +374,7 @@ class Jobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    reason=reason,
                     repeatable=dry_run is True,
                     acting=True,
                 )
@@ -415,6 +435,7 @@ class Jobs:
         note: str | Absent | None = ABSENT,
         until: datetime | str | Absent | None = ABSENT,
         if_match: Revision | None = None,
+        reason: str | None = None,
     ) -> models.Job:
         """Pauses a job until it is resumed, or until a given instant.
 
@@ -423,6 +444,8 @@ class Jobs:
             note: A note that says why.
             until: The job resumes at this instant. RFC 3339; without an offset, it is in UTC.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             self._caller.json(
@@ -431,45 +454,58 @@ class Jobs:
                     f"/v1/jobs/{part(job, 'jobId')}/pause",
                     body={"note": note, "until": until},
                     if_match=if_match,
+                    reason=reason,
                     acting=True,
                 )
             )
         )
 
-    def resume(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+    def resume(self, job: Named, *, if_match: Revision | None = None, reason: str | None = None) -> models.Job:
         """Resumes a job. Occurrences that fell due during the pause do not run; the ledger has a row for them.
 
         Args:
             job: The id of the job.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
-            self._caller.json(Request("POST", f"/v1/jobs/{part(job, 'jobId')}/resume", if_match=if_match, acting=True))
+            self._caller.json(
+                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/resume", if_match=if_match, reason=reason, acting=True)
+            )
         )
 
-    def activate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+    def activate(self, job: Named, *, if_match: Revision | None = None, reason: str | None = None) -> models.Job:
         """Activates a job. Repeating the request changes nothing.
 
         Args:
             job: The id of the job.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             self._caller.json(
-                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/activate", if_match=if_match, acting=True)
+                Request(
+                    "POST", f"/v1/jobs/{part(job, 'jobId')}/activate", if_match=if_match, reason=reason, acting=True
+                )
             )
         )
 
-    def deactivate(self, job: Named, *, if_match: Revision | None = None) -> models.Job:
+    def deactivate(self, job: Named, *, if_match: Revision | None = None, reason: str | None = None) -> models.Job:
         """Deactivates a job until it is activated again. Repeating the request changes nothing.
 
         Args:
             job: The id of the job.
             if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.Job(
             self._caller.json(
-                Request("POST", f"/v1/jobs/{part(job, 'jobId')}/deactivate", if_match=if_match, acting=True)
+                Request(
+                    "POST", f"/v1/jobs/{part(job, 'jobId')}/deactivate", if_match=if_match, reason=reason, acting=True
+                )
             )
         )
 
@@ -485,6 +521,7 @@ class Jobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.BulkSwitch:
         """Activates the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -499,6 +536,8 @@ class Jobs:
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkSwitch(
             self._caller.json(
@@ -515,6 +554,7 @@ class Jobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -534,6 +574,7 @@ class Jobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.BulkSwitch:
         """Deactivates the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -548,6 +589,8 @@ class Jobs:
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkSwitch(
             self._caller.json(
@@ -564,6 +607,7 @@ class Jobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -585,6 +629,7 @@ class Jobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.BulkSwitch:
         """Pauses the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -601,6 +646,8 @@ class Jobs:
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkSwitch(
             self._caller.json(
@@ -618,6 +665,7 @@ class Jobs:
                         "expectedCount": expected_count,
                     },
                     body={"note": note, "until": until},
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,
@@ -637,6 +685,7 @@ class Jobs:
         dry_run: bool | None = None,
         expected_count: int | None = None,
         idempotency_key: str | None = None,
+        reason: str | None = None,
     ) -> models.BulkSwitch:
         """Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.
 
@@ -651,6 +700,8 @@ class Jobs:
             dry_run: Only counts; changes nothing.
             expected_count: Refused (412) if another number matches. Required, except with `dryRun`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
         return models.BulkSwitch(
             self._caller.json(
@@ -667,6 +718,7 @@ class Jobs:
                         "dryRun": dry_run,
                         "expectedCount": expected_count,
                     },
+                    reason=reason,
                     keyed=True,
                     key=idempotency_key,
                     acting=True,

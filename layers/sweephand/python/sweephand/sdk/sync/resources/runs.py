@@ -124,13 +124,17 @@ class Runs:
             )
         )
 
-    def cancel(self, run: Named) -> models.Run:
+    def cancel(self, run: Named, *, reason: str | None = None) -> models.Run:
         """Cancels a run that has not ended. A call that has already begun is not interrupted.
 
         Args:
             run: `<scheduleId>_<uuid>`; without a schedule `<jobId>_<uuid>`.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
         """
-        return models.Run(self._caller.json(Request("POST", f"/v1/runs/{part(run, 'runId')}/cancel", acting=True)))
+        return models.Run(
+            self._caller.json(Request("POST", f"/v1/runs/{part(run, 'runId')}/cancel", reason=reason, acting=True))
+        )
 
     def rerun(
         self,
