@@ -20,7 +20,7 @@ from unittest import mock
 from sweephand.domain.schedule import Lane
 from sweephand.flow.delivery import dispatch
 from sweephand.flow.world import FlowMemory, World
-from sweephand.store.tenants.collection_cache import CollectionTerms
+from sweephand.store.tenants.tenants import CollectionTerms
 from sweephand.testing.service import TICK_S, URLS
 from sweephand.testing.sources import VirtualClock
 from sweephand.threads import Threads

@@ -22,7 +22,7 @@ from sweephand.flow.world import FlowMemory, World
 from sweephand.security.caller import TENANT_SCOPES, Door
 from sweephand.security.tokens import derive_keys
 from sweephand.store.tenants import credentials
-from sweephand.store.tenants.collection_cache import CollectionTerms
+from sweephand.store.tenants.tenants import CollectionTerms
 from sweephand.testing.memory import Dynamo, Memory, _hash
 from sweephand.testing.queues import Message
 from sweephand.testing.service import DEAD, URLS

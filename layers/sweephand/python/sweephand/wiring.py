@@ -49,7 +49,7 @@ with lazy():
     )
     from sweephand.store.index import shards
     from sweephand.store.operations import files
-    from sweephand.store.tenants import collection_cache, credentials, pointer_keys, tenants
+    from sweephand.store.tenants import credentials, pointer_keys, tenants
 
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def build(settings: Settings | None = None, *, clock: Clock | None = None, chanc
         clock=clock,
         chance=chance,
         table=table,
-        terms=later(lambda: collection_cache.CollectionTerms(table, clock)),
+        terms=later(lambda: tenants.CollectionTerms(table, clock)),
         queue=RunQueue(
             sqs,
             settings.queue_urls,

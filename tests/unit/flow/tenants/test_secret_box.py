@@ -13,7 +13,7 @@ from sweephand.domain.run import State
 from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.flow.bulk import purge_tenant
 from sweephand.flow.tenants import subscriptions, tenancy
-from sweephand.flow.tenants.secret_box import KEPT_KEYS, KEPT_S, LARGEST, SecretBox
+from sweephand.flow.tenants.secret_box import KEPT_S, LARGEST, SecretBox
 from sweephand.security.key_service import KeyService
 from sweephand.store.dynamo import keys
 from sweephand.testing.taps import Act, Fault, Passing
@@ -150,19 +150,6 @@ def test_threads_that_need_a_key_at_once_share_one_request(stage: Stage) -> None
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(opened, range(4))) == ["s3cret"] * 4
     assert stage.taps.count("kms.Decrypt") == 1
-
-
-def test_the_number_of_remembered_keys_is_limited_and_the_least_used_go_first(stage: Stage) -> None:
-    box = stage.world.secrets
-    box._read = lambda tenant, name: b"k" * 32  # type: ignore[method-assign]
-    for number in range(KEPT_KEYS):
-        box._private(TENANT, str(number))
-    box._private(TENANT, "0")
-    box._private(TENANT, "new")
-
-    assert len(box._kept) == KEPT_KEYS
-    assert (TENANT, "0") in box._kept
-    assert (TENANT, "1") not in box._kept
 
 
 # The life of a key

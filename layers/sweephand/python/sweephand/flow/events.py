@@ -27,7 +27,6 @@ from sweephand.store.runs import ledger
 if TYPE_CHECKING:
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
-    from sweephand.flow.job_parts.change_log import By
     from sweephand.security.caller import Caller, Credential
     from sweephand.store.tenants.watches import Watched
 
@@ -97,17 +96,19 @@ def schedule_moved(world: World, schedule: Schedule, job: Job, old: datetime, ne
 # Changes by callers. Call these only if the collection publishes all events.
 
 
-def job_created(world: World, job: Job, by: By) -> None:
-    _publish(world, Events.ALL, [event.of_job(EventType.JOB_CREATED, job, by.actor, by.reason)])
+def job_created(world: World, job: Job, actor: str | None, reason: str | None) -> None:
+    _publish(world, Events.ALL, [event.of_job(EventType.JOB_CREATED, job, actor, reason)])
 
 
-def job_deleted(world: World, job: Job, by: By) -> None:
+def job_deleted(world: World, job: Job, actor: str | None, reason: str | None) -> None:
     """Publishes that a job was deleted. job: as it was."""
-    _publish(world, Events.ALL, [event.of_job(EventType.JOB_DELETED, job, by.actor, by.reason)])
+    _publish(world, Events.ALL, [event.of_job(EventType.JOB_DELETED, job, actor, reason)])
 
 
-def job_changed(world: World, before: Job, after: Job, by: By, *, schedules_too: bool) -> None:
-    _publish(world, Events.ALL, event.of_change(before, after, by.actor, by.reason, schedules_too=schedules_too))
+def job_changed(
+    world: World, before: Job, after: Job, actor: str | None, reason: str | None, *, schedules_too: bool
+) -> None:
+    _publish(world, Events.ALL, event.of_change(before, after, actor, reason, schedules_too=schedules_too))
 
 
 def collection_switched(world: World, collection: Collection) -> None:

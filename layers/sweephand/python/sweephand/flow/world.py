@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from sweephand.store.dynamo.conditional import Table
     from sweephand.store.index.shards import Shards
     from sweephand.store.operations.files import Files
-    from sweephand.store.tenants.collection_cache import CollectionTerms
     from sweephand.store.tenants.pointer_keys import PointerKeys
+    from sweephand.store.tenants.tenants import CollectionTerms
 
 
 REMEMBERED = 10_000

@@ -31,8 +31,8 @@ from sweephand.sources import Chance
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.index.shards import Shards
 from sweephand.store.operations.files import Files
-from sweephand.store.tenants.collection_cache import CollectionTerms
 from sweephand.store.tenants.pointer_keys import PointerKeys
+from sweephand.store.tenants.tenants import CollectionTerms
 from sweephand.testing import bucket as buckets
 from sweephand.testing.bucket import VirtualBucket
 from sweephand.testing.bus import VirtualBus

@@ -19,7 +19,7 @@ from sweephand.domain.occurrences.generations import Owed
 from sweephand.domain.run import FAILED, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.flow.audit import reconcile
-from sweephand.flow.job_parts.clean_up_rows import Place, delete_schedules, message
+from sweephand.flow.job_parts.clean_up_rows import Place, delete_schedules
 from sweephand.flow.runs import effects, settle
 from sweephand.flow.series import ranges, replan
 from sweephand.flow.world import World
@@ -31,7 +31,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Refused
 from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.table import CatchUpItem, CleanUpItem, ScheduleItem
-from sweephand.store.jobs import jobs
+from sweephand.store.jobs import clean_ups, jobs
 from sweephand.store.runs import ledger, stats
 from sweephand.store.views import runs as views
 
@@ -94,7 +94,7 @@ def clean(world: World, pointer: Pointer) -> None:
 def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job | None) -> None:
     pk, sk, owners = item.pk, item.sk, json.loads(item.owners)
     before = Progress.read(item.progress)
-    after = _end_runs(world, pointer.tenant, owners, before, job, message(item))
+    after = _end_runs(world, pointer.tenant, owners, before, job, clean_ups.message(item))
     if after.owner == len(owners) and not after.held:
         if item.whole and _others(world, item):
             # The other clean-ups will have ended before that, and need the rows that are deleted here.

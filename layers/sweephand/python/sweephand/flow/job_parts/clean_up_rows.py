@@ -69,18 +69,6 @@ def of_job_op(
     return world.table.put_op("clean-up", item)
 
 
-def message(item: CleanUpItem) -> str | None:
-    """Returns the message of runs that the delete ends; None if the caller gave no reason."""
-    return None if item.why is None else f"the {WHOLE_JOB if item.whole else 'schedule'} was deleted by {item.why}"
-
-
-def message_of(world: World, tenant: str, job_id: str, owner: str) -> str | None:
-    """Returns the message of a run of a deleted job or schedule. owner: of the run's partition in the ledger."""
-    rows = world.table.query_all(keys.job(tenant, job_id), CleanUpItem.sk.startswith(keys.clean_up("")))
-    items = [item for row in rows if owner in json.loads((item := CleanUpItem.from_raw_data(row)).owners)]
-    return next(filter(None, map(message, items)), None)
-
-
 def of_schedules_ops(world: World, where: Place, gone: Sequence[Schedule], deleted_at: datetime) -> list[Op]:
     """Returns the operation that requests the clean-up of deleted schedules. Their job stays, or was deleted before."""
     item = _item(world, where, [schedule.id for schedule in gone], deleted_at, name=gone[0].id)

@@ -292,7 +292,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         replan.send_ahead(world, carried.ahead)
     if collection.events is Events.ALL:
         assert new.before is not None
-        events.job_changed(world, new.before, new.after, wanted.by, schedules_too=bool(new.schedules))
+        events.job_changed(world, new.before, new.after, new.actor, new.reason, schedules_too=bool(new.schedules))
     if many:
         return large_changes.followed(world, after)
     if carried.gone:

@@ -25,7 +25,7 @@ from sweephand.store.dynamo.expressions import assign
 from sweephand.store.dynamo.table import ScheduleItem
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import stats
-from sweephand.store.tenants.collection_cache import KEPT_S
+from sweephand.store.tenants.tenants import TERMS_KEPT_S
 from sweephand.store.views import runs as views
 
 with lazy():
@@ -168,7 +168,7 @@ def publish_completion(world: World, schedule: Schedule, job: Job | None = None)
 
     job: as the gate of this delivery read it, together with its collection. Then neither is read again.
     """
-    kept_s = KEPT_S if job is None else math.inf
+    kept_s = TERMS_KEPT_S if job is None else math.inf
     job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
     if job is None or world.terms.of(job.tenant, job.collection, kept_s=kept_s).events is not Events.ALL:
         return

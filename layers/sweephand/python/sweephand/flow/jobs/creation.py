@@ -144,7 +144,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     elif job.open_change is None and collection.state is CollectionState.ENABLED:
         replan.send_ahead(world, schedules)
     if planned.job.revision == 1 and collection.events is Events.ALL:
-        events.job_created(world, planned.job, by)
+        events.job_created(world, planned.job, by.actor, by.reason)
     if planned.job.open_change is not None:
         planned = followed(world, planned.job)
     return completed(world, planned)

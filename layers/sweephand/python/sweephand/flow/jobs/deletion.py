@@ -60,7 +60,7 @@ def delete_job(
     clean_up_rows.delete_schedules(world, where, rest, deleted_at, with_rows=cause is not Cause.PURGE)
     directory.drop_if_empty(world.table, job)
     if world.terms.of(tenant, job.collection).events is Events.ALL:
-        events.job_deleted(world, job, by)
+        events.job_deleted(world, job, by.actor, by.reason)
 
 
 @until_unmoved("changes to this job", wait_s=0.02)

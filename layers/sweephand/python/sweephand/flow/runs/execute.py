@@ -40,11 +40,11 @@ with lazy():
     from sweephand.domain.runs import overlap as slot
     from sweephand.flow import events, rates
     from sweephand.flow.flow_keys import calls
-    from sweephand.flow.job_parts import clean_up_rows
     from sweephand.flow.lifecycle import unreachable
     from sweephand.flow.runs import held_runs, overlap, replay, silences
     from sweephand.flow.series import holding, ranges
     from sweephand.schedules import timing as timings
+    from sweephand.store.jobs import clean_ups
 
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)
@@ -238,7 +238,7 @@ def _end(
 ) -> Verdict | Run | None:
     collection = context.job.collection if context.job else None
     if reason is Reason.OWNER_GONE:
-        message = clean_up_rows.message_of(world, pointer.tenant, pointer.job, pointer.owner)
+        message = clean_ups.message_of(world.table, pointer.tenant, pointer.job, pointer.owner)
     ended = settle.end_unacted(world, lane, pointer, context.run, state, reason, message, collection)
     if isinstance(ended, Refused):
         return _read(ended)

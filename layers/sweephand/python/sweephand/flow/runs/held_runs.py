@@ -18,7 +18,7 @@ from sweephand.flow.world import World
 from sweephand.store.consumers import consumers as store
 from sweephand.store.dynamo.conditional import Refused, Written
 from sweephand.store.runs import ledger
-from sweephand.store.tenants.collection_cache import KEPT_S
+from sweephand.store.tenants.tenants import TERMS_KEPT_S
 
 MOST_KNOWN = 1_000
 JUST_NOW = timedelta(minutes=1)
@@ -60,7 +60,7 @@ def _known(world: World, tenant: str, name: str) -> Consumer:
     memory = world.memory
     with memory.lock:
         read_at, there = memory.consumers.get((tenant, name), (None, None))
-    if there is not None and read_at is not None and world.clock.monotonic() - read_at < KEPT_S:
+    if there is not None and read_at is not None and world.clock.monotonic() - read_at < TERMS_KEPT_S:
         return there
     there = store.read(world.table, tenant, name) or Consumer(tenant, name)
     _remember(world, there)

@@ -7,15 +7,11 @@ not once for a secret (decision 0210).
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from concurrent.futures import Future
-from threading import Lock
-
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.errors import InvalidRequest, NotFound
 from sweephand.lazy import lazy
-from sweephand.records import dataclass
 from sweephand.security.key_service import SECRETS, KeyService
+from sweephand.shared_reads import SharedReads
 from sweephand.sources import Chance, Clock
 from sweephand.store.dynamo.conditional import Table
 from sweephand.store.tenants import secret_keys
@@ -32,14 +28,6 @@ KEPT_S = 900.0
 KEPT_KEYS = 512
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A private key that is remembered, or being read, until an instant in monotonic seconds."""
-
-    until_s: float
-    private: Future[bytes]
-
-
 class SecretBox:
     """Sealing and opening of secrets; safe for threads."""
 
@@ -48,8 +36,7 @@ class SecretBox:
         self._key_service = key_service
         self._clock = clock
         self._chance = chance
-        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
-        self._lock = Lock()
+        self._private = SharedReads(self._read, clock, KEPT_KEYS)
 
     def encrypt(self, tenant: str, job: str, field: str, plaintext: str) -> str:
         """Returns the sealed secret, after the name of its key: `1767225600000.` and Base64.
@@ -67,7 +54,7 @@ class SecretBox:
         """Returns the plaintext. Raises NotFound for a wrong ciphertext or place, or a lost key; Unavailable."""
         name, _, text = sealed.partition(".")
         try:
-            return sealing.unseal(self._private(tenant, name), (tenant, job, field), text).decode()
+            return sealing.unseal(self._private.get((tenant, name), KEPT_S), (tenant, job, field), text).decode()
         except NotFound as wrong:
             raise NotFound(f"the secret {field} cannot be opened") from wrong
 
@@ -86,32 +73,8 @@ class SecretBox:
             raise tenancy.leaving(self._table, tenant)
         return there
 
-    def _private(self, tenant: str, name: str) -> bytes:
-        """Returns a private key. Threads that ask for the same key at the same time share one answer."""
-        now = self._clock.monotonic()
-        with self._lock:
-            kept = self._kept.pop((tenant, name), None)
-            asks = kept is None or kept.until_s <= now
-            if kept is None or asks:
-                kept = _Kept(now + KEPT_S, Future())
-            self._kept[tenant, name] = kept
-            if len(self._kept) > KEPT_KEYS:
-                self._kept.popitem(last=False)
-        if asks:
-            self._answer(tenant, name, kept)
-        return kept.private.result()
-
-    def _answer(self, tenant: str, name: str, kept: _Kept) -> None:
-        """Reads the key for all threads that wait for it. A failure is theirs too, and is not remembered."""
-        try:
-            kept.private.set_result(self._read(tenant, name))
-        except BaseException as wrong:  # noqa: BLE001 - raised again, in each thread that waits
-            with self._lock:
-                if self._kept.get((tenant, name)) is kept:
-                    del self._kept[tenant, name]
-            kept.private.set_exception(wrong)
-
-    def _read(self, tenant: str, name: str) -> bytes:
+    def _read(self, place: tuple[str, str]) -> bytes:
+        tenant, name = place
         try:
             created_at = from_ms(int(name))
         except (ValueError, OverflowError) as wrong:

@@ -16,7 +16,7 @@ from sweephand.store.dynamo.conditional import Table
 from sweephand.store.dynamo.table import JobItem, RunItem, ScheduleItem
 from sweephand.store.jobs import jobs
 from sweephand.store.runs import run_rows
-from sweephand.store.tenants.collection_cache import CollectionTerms
+from sweephand.store.tenants.tenants import CollectionTerms
 
 Key = tuple[str, str]
 Rows = Mapping[Key, dict[str, Any] | None]

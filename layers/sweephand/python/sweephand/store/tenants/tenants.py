@@ -26,6 +26,8 @@ from sweephand.domain.collection import (
 )
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.lazy import lazy
+from sweephand.shared_reads import SharedReads
+from sweephand.sources import Clock
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
 from sweephand.store.dynamo.expressions import assign, changes, every
@@ -389,3 +391,25 @@ def delete_collection_ops(table: Table, collection: Collection) -> list[Op]:
     """Returns the operations that delete a collection, if it has no job."""
     row = table.delete_op("collection", keys.tenant(collection.tenant), keys.collection(collection.name))
     return [row, *counts.end_ops(table, counted(collection))]
+
+
+TERMS_KEPT_S = 2.0
+MOST_TERMS = 1_000
+
+
+class CollectionTerms:
+    """A memory of the terms that the executor needs for each run. Safe for threads."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._reads = SharedReads[tuple[str, str], Terms](lambda key: read_terms(table, *key), clock, MOST_TERMS)
+
+    def of(self, tenant: str, collection: str, *, kept_s: float = TERMS_KEPT_S) -> Terms:
+        """Returns the terms, at most `kept_s` old. Threads that ask at the same time share one read.
+
+        A collection that no longer exists disables nothing, because its jobs were deleted before it.
+        """
+        return self._reads.get((tenant, collection), kept_s)
+
+    def forget(self, tenant: str) -> None:
+        """Forgets the terms of a tenant's collections, because this process has changed them."""
+        self._reads.forget(lambda key: key[0] == tenant)
