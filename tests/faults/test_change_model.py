@@ -110,7 +110,7 @@ class Changes(RuleBasedStateMachine):
                 ends_at = began.asked_at if self.pause_ends_at is None else min(began.asked_at, self.pause_ends_at)
                 life.off.append((self.off_since(life), ends_at))
             life.generations[there.generation] = began
-        for instant in upcoming.next_runs(there, load(there.packed), now, 3):
+        for instant in upcoming.next_runs(there, load(there.packed), now, 3).instants:
             life.announced.add((instant, there.generation))
 
     def off_since(self, life: Life) -> datetime:

@@ -54,7 +54,7 @@ class History:
     def announce(self) -> None:
         now = self.scene.clock.now()
         for each in self.schedules():
-            found = next_runs(each, load(each.packed), now, ANNOUNCED)
+            found = next_runs(each, load(each.packed), now, ANNOUNCED).instants
             self.announced.setdefault(each.id, set()).update(found)
 
     # Steps

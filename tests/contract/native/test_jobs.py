@@ -727,8 +727,9 @@ def test_the_next_run_of_a_job_names_its_schedule(api):
 
     reply = api.get(f"/v1/jobs/{made['id']}/next")
 
-    assert reply.json == {"nextRunAt": "2027-03-01T12:00:11Z", "scheduleId": made["schedules"][1]["id"]}
-    assert api.get(f"/v1/jobs/{silent['id']}/next").json == {"nextRunAt": None, "scheduleId": None}
+    exact = {"nextRunExact": True}
+    assert reply.json == {"nextRunAt": "2027-03-01T12:00:11Z", "scheduleId": made["schedules"][1]["id"], **exact}
+    assert api.get(f"/v1/jobs/{silent['id']}/next").json == {"nextRunAt": None, "scheduleId": None, **exact}
 
 
 def test_a_jobs_window_limits_its_schedules(api):

@@ -73,7 +73,7 @@ def test_planned_marks_are_the_instants_that_the_api_announces(
     members: dict[str, object], timing: dict[str, object]
 ) -> None:
     each = schedule(timing, planned_total=36, **members)
-    announced = upcoming.next_runs(each, load(each.packed), NOW, 999)
+    announced = upcoming.next_runs(each, load(each.packed), NOW, 999).instants
 
     _, planned = both(each)
 

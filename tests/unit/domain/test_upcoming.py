@@ -20,7 +20,7 @@ def following(next_run_at: datetime, **timing: object) -> Schedule:
 
 
 def ahead(one: Schedule, after: datetime, limit: int = 3) -> list[datetime]:
-    return upcoming.next_runs(one, load(one.packed), after, limit)
+    return upcoming.next_runs(one, load(one.packed), after, limit).instants
 
 
 def test_a_rhythm_from_actual_starts_follows_the_row() -> None:

@@ -17,7 +17,7 @@ from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.explain import gaps, preview_warnings
 from sweephand.schedules.explain.explain import left_out, preview
 from sweephand.schedules.rule import MOST, Undecided, count_between, left, limited, spend
-from sweephand.schedules.timing import Timing, parse, with_calendars
+from sweephand.schedules.timing import Timing, load, packed_with_calendars, parse
 from sweephand.schedules.zones.localtime import to_second
 from tests.support.examples import examples
 from tests.support.work import few_calls
@@ -133,7 +133,7 @@ def test_rolling_calendars_that_exclude_no_occurrence_need_no_search() -> None:
         monthly = parse({"cron": "0 4 1 * *", "calendars": uses}, now=NOW, book=book)
         following = [each.instant for each in preview(monthly, NOW, 3)]
         good = parse({"cron": "0 4 * * 6", "calendars": uses}, now=NOW, book={**book, "sat": christmas})
-        changed = with_calendars(good, list(book.values()))
+        changed = load(packed_with_calendars(good, list(book.values())))
         ends = changed.rule.next_after(NOW), changed.rule.last_until(NOW)
 
     assert (refused.value.code, refused.value.field) == ("NEVER_FIRES", "calendars")
@@ -233,7 +233,7 @@ def test_no_question_about_any_calendars_takes_long(
             timing = parse({**rule, "calendars": uses}, now=NOW, book=book)
         except InvalidRequest:
             excluded = parse({**rule, "calendars": plain}, now=NOW, book=nothing)
-            timing = with_calendars(excluded, list(book.values()))
+            timing = load(packed_with_calendars(excluded, list(book.values())))
 
     for question in questions(timing, NOW + timedelta(days=days)):
         with few_calls(), suppress(Undecided):

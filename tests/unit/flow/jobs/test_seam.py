@@ -34,7 +34,7 @@ def go_to(stage: Stage, before_s: float) -> None:
 
 def named(stage: Stage, planned: Any, limit: int = 1) -> list[Any]:
     there = stage.stored(planned)
-    return upcoming.next_runs(there, load(there.packed), stage.clock.now(), limit)
+    return upcoming.next_runs(there, load(there.packed), stage.clock.now(), limit).instants
 
 
 @BEFORE

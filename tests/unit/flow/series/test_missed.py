@@ -101,7 +101,7 @@ def test_occurrences_announced_before_a_chain_was_found_late_are_in_the_ledger(
     (first,) = [stage.stored(planned).next_run_at]
     time_goes_by(stage, first + (out_s // 2) * SECOND, sweeping=False, executing=executing)
     there = stage.stored(planned)
-    announced = upcoming.next_runs(there, load(there.packed), stage.clock.now(), 5)
+    announced = upcoming.next_runs(there, load(there.packed), stage.clock.now(), 5).instants
     time_goes_by(stage, first + out_s * SECOND, sweeping=False, executing=executing)
     back_at = stage.clock.now()
 

@@ -22,7 +22,7 @@ def test_each_occurrence_runs_once_at_its_delayed_instant(stage: Stage) -> None:
 
     for _ in range(26):
         there = stage.stored(planned)
-        (ahead,) = upcoming.next_runs(there, load(there.packed), stage.clock.now(), 1)
+        (ahead,) = upcoming.next_runs(there, load(there.packed), stage.clock.now(), 1).instants
         assert there.next_run_at is not None
         assert there.next_run_at >= ahead
         stage.run(3600)

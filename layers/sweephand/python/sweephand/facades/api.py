@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
@@ -15,12 +16,16 @@ from sweephand.flow.tenants import tenancy
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
+from sweephand.schedules.rule import of_answer
 from sweephand.security.caller import Caller, Door, claimed_identity
 from sweephand.security.guard import GuardSettings
 
 with lazy():
     from sweephand import telemetry
     from sweephand.flow import rates
+
+READS = frozenset({"GET", "HEAD"})
+"""The methods that change nothing."""
 
 OWN_HEADERS = frozenset(
     f"sweephand-{name}"
@@ -172,7 +177,8 @@ class Api(ABC):
                 if not any(caller.allows(scope) for scope in route.also):
                     caller.require(route.scope)
             _check_own_headers(request, route)
-            return route, caller, self.operate(Visit(request, route, parameters, caller))
+            with of_answer() if request.method in READS else nullcontext():
+                return route, caller, self.operate(Visit(request, route, parameters, caller))
         except SweephandError as refused:
             return route, caller, self.refusal(refused, request.request_id, route)
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from itertools import islice
 from threading import local
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from sweephand.errors import InvalidRequest
 from sweephand.schedules.zones.localtime import to_instant, to_second
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 
 MOST = 22_000
+OF_ANSWER = 3 * MOST
+"""The units that all hard questions of one answer may spend together, some 50 ms."""
+EASY = 250
+"""The units that each schedule of an answer may spend without sharing: those of an ordinary schedule."""
 REASON = "takes too long to compute: use fewer calendars, or a rule whose occurrences are easier to find"
 
 
@@ -49,9 +53,13 @@ class Undecided(InvalidRequest, ValueError):
 
 
 class _Purse(local):
-    """A budget. left: the units that this thread's current question may still spend; negative outside a question."""
+    """A budget. left: the units that this thread's current question may still spend; negative outside a question.
+
+    refusals: how many questions have ended without an answer.
+    """
 
     left = -1
+    refusals = 0
 
 
 _purse = _Purse()
@@ -62,6 +70,7 @@ def spend(units: int = 1) -> None:
     left = _purse.left
     if left >= 0:
         if left < units:
+            _purse.refusals += 1
             raise Undecided
         _purse.left = left - units
 
@@ -72,20 +81,43 @@ def left() -> int:
 
 
 class limited:  # noqa: N801 - used as a function
-    """A common limit for all questions inside. A nested limit also spends from the outer one."""
+    """A common limit for all questions inside. A nested limit also spends from the outer one.
 
-    __slots__ = ("before", "begun", "most")
+    free: the units that it does not spend from the outer one.
+    """
 
-    def __init__(self, most: int = MOST) -> None:
-        self.most = most
+    __slots__ = ("before", "begun", "free", "most", "refusals")
 
-    def __enter__(self) -> None:
-        self.before = _purse.left
-        self.begun = self.most if self.before < 0 else min(self.most, self.before)
+    def __init__(self, most: int = MOST, free: int = 0) -> None:
+        self.most, self.free = most, free
+
+    def __enter__(self) -> Self:
+        self.before, self.refusals = _purse.left, _purse.refusals
+        self.begun = self.most if self.before < 0 else min(self.most, self.before + self.free)
         _purse.left = self.begun
+        return self
 
     def __exit__(self, *raised: object) -> None:
-        _purse.left = self.before if self.before < 0 else self.before - (self.begun - _purse.left)
+        shared = max(0, self.begun - _purse.left - self.free)
+        _purse.left = self.before if self.before < 0 else self.before - shared
+
+    @property
+    def whole(self) -> bool:
+        """Returns whether all questions since the beginning were answered, whoever caught their refusals."""
+        return _purse.refusals == self.refusals
+
+
+def of_answer() -> limited:
+    """Returns the common limit for all questions of one answer."""
+    return limited(OF_ANSWER)
+
+
+def for_one(easy: int = EASY) -> limited:
+    """Returns the limit for a schedule of an answer. Ordinary ones are answered even if hard ones have spent all.
+
+    easy: the units that an ordinary schedule needs.
+    """
+    return limited(MOST, easy)
 
 
 def limited_for(schedules: int) -> limited:

@@ -315,14 +315,17 @@ def with_count(timing: Timing, count: int | None) -> Timing:
     return _build(facts if count is None else {**facts, "count": count})
 
 
-def with_calendars(timing: Timing, references: Sequence[str]) -> Timing:
-    """Returns the timing with other versions of its calendars, in their order. It may then have no occurrence."""
+def packed_with_calendars(timing: Timing, references: Sequence[str]) -> str:
+    """Returns the packed timing with other versions of its calendars, in their order.
+
+    It is not built, because lists ask for each schedule whether it has to follow a change.
+    """
     from dataclasses import replace  # noqa: PLC0415 - as above
 
     from sweephand.schedules.calendars.calendars import Use  # noqa: PLC0415
 
     uses = [replace(Use.read(text), reference=new) for text, new in zip(timing.calendars, references, strict=True)]
-    return _build({**json.loads(timing.packed), "cal": [str(use) for use in uses]})
+    return json.dumps({**json.loads(timing.packed), "cal": [str(use) for use in uses]}, separators=(",", ":"))
 
 
 def counted_from(packed: str) -> datetime | None:

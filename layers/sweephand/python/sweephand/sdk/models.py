@@ -1572,6 +1572,7 @@ class Schedule(Model):
     modified_at: datetime
     next_run_at: datetime | None
     next_runs: tuple[datetime, ...]
+    next_runs_exact: bool
     last_run: ScheduleLastRun | None
     totals: Totals
     members = {
@@ -1610,6 +1611,7 @@ class Schedule(Model):
         "modified_at": ("modifiedAt", instant),
         "next_run_at": ("nextRunAt", instant),
         "next_runs": ("nextRuns", instants),
+        "next_runs_exact": ("nextRunsExact", None),
         "last_run": ("lastRun", ScheduleLastRun.of),
         "totals": ("totals", Totals.of),
     }
@@ -1638,6 +1640,7 @@ class Job(Model):
     start_time: datetime | None
     end_time: datetime | None
     next_run_at: datetime | None
+    next_run_exact: bool
     action: Action
     error_action: Action | None
     hooks: JobHooks
@@ -1666,6 +1669,7 @@ class Job(Model):
         "start_time": ("startTime", instant),
         "end_time": ("endTime", instant),
         "next_run_at": ("nextRunAt", instant),
+        "next_run_exact": ("nextRunExact", None),
         "action": ("action", Action.of),
         "error_action": ("errorAction", Action.of),
         "hooks": ("hooks", JobHooks.of),
@@ -1778,6 +1782,7 @@ class JobSetChange(Model):
     changes: tuple[PlannedMember, ...] | None
     next_run_at_before: datetime | None
     next_run_at: datetime | None
+    next_run_exact: bool | None
     members = {
         "key": ("key", None),
         "job_id": ("jobId", None),
@@ -1788,6 +1793,7 @@ class JobSetChange(Model):
         "changes": ("changes", PlannedMember.all_of),
         "next_run_at_before": ("nextRunAtBefore", instant),
         "next_run_at": ("nextRunAt", instant),
+        "next_run_exact": ("nextRunExact", None),
     }
 
 
@@ -1961,6 +1967,7 @@ class Lane(Model):
     no_failure: LaneNoFailure
     no_row: LaneNoRow
     planned: LanePlanned
+    exact: bool
     members = {
         "job_id": ("jobId", None),
         "name": ("name", None),
@@ -1980,6 +1987,7 @@ class Lane(Model):
         "no_failure": ("noFailure", LaneNoFailure.of),
         "no_row": ("noRow", LaneNoRow.of),
         "planned": ("planned", LanePlanned.of),
+        "exact": ("exact", None),
     }
 
 
@@ -2294,6 +2302,7 @@ class ListedSchedule(Model):
     modified_at: datetime
     next_run_at: datetime | None
     next_runs: tuple[datetime, ...]
+    next_runs_exact: bool
     last_run: ListedScheduleLastRun | None
     totals: Totals
     members = {
@@ -2330,6 +2339,7 @@ class ListedSchedule(Model):
         "modified_at": ("modifiedAt", instant),
         "next_run_at": ("nextRunAt", instant),
         "next_runs": ("nextRuns", instants),
+        "next_runs_exact": ("nextRunsExact", None),
         "last_run": ("lastRun", ListedScheduleLastRun.of),
         "totals": ("totals", Totals.of),
     }
@@ -2358,6 +2368,7 @@ class ListedJob(Model):
     start_time: datetime | None
     end_time: datetime | None
     next_run_at: datetime | None
+    next_run_exact: bool
     action: ListedAction
     error_action: ListedAction | None
     hooks: ListedJobHooks
@@ -2387,6 +2398,7 @@ class ListedJob(Model):
         "start_time": ("startTime", instant),
         "end_time": ("endTime", instant),
         "next_run_at": ("nextRunAt", instant),
+        "next_run_exact": ("nextRunExact", None),
         "action": ("action", ListedAction.of),
         "error_action": ("errorAction", ListedAction.of),
         "hooks": ("hooks", ListedJobHooks.of),
@@ -2439,9 +2451,11 @@ class NextRun(Model):
     __slots__ = ()
     next_run_at: datetime | None
     schedule_id: str | None
+    next_run_exact: bool
     members = {
         "next_run_at": ("nextRunAt", instant),
         "schedule_id": ("scheduleId", None),
+        "next_run_exact": ("nextRunExact", None),
     }
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
-from sweephand.schedules.rule import Undecided, limited
+from sweephand.schedules.rule import Undecided, for_one, limited
 from sweephand.schedules.timing import Timing
 
 MOST = 48
@@ -104,33 +104,35 @@ def merged(some: list[Some], *, latest: bool) -> Some:
     return Some(kept, min(COUNTED_MOST, left_out))
 
 
-def slots(schedule: Schedule, timing: Timing, begin: datetime, slot_s: int, count: int) -> tuple[int, ...]:
-    """Returns how many instants lie in each of `count` slots of `slot_s` seconds from `begin` on."""
+def slots(schedule: Schedule, timing: Timing, begin: datetime, slot_s: int, count: int) -> tuple[int, ...] | None:
+    """Returns how many instants lie in each of `count` slots of `slot_s` seconds from `begin` on.
+
+    Returns None if that takes too long to compute.
+    """
     second = epoch_s(begin)
     if by_rule_alone(schedule, timing):
-        return _slots_by_rule(timing, second, slot_s, count)
+        with suppress(Undecided), for_one(4 * 2 * FEW):
+            return _slots_by_rule(timing, second, slot_s, count)
+        return None
+    ahead = upcoming.next_runs(schedule, timing, from_s(second - 1), COUNTED_MOST)
     found = [0] * count
-    for each in upcoming.ahead(schedule, timing, from_s(second - 1), COUNTED_MOST):
-        place = (epoch_s(each.instant) - second) // slot_s
+    for each in ahead.instants:
+        place = (epoch_s(each) - second) // slot_s
         if place < count:
             found[place] += 1
-    return tuple(found)
+    return tuple(found) if ahead.exact else None
 
 
 @lru_cache(maxsize=4096)
 def _slots_by_rule(timing: Timing, begin: int, slot_s: int, count: int) -> tuple[int, ...]:
-    """Returns the same for a rule. It is cached, because many schedules share a rule.
-
-    If it takes too long, returns the counts so far.
-    """
+    """Returns the same for a rule. It is cached, because many schedules share a rule. Raises Undecided."""
     found = [0] * count
     last = begin + slot_s * count - 1
-    with suppress(Undecided), limited():
-        if timing.rule.count(begin - 1, last, FEW + 1) <= FEW:
-            for second in timing.rule.seconds(begin - 1, last):
-                found[(second - begin) // slot_s] += 1
-        else:
-            for place in range(count):
-                first = begin + slot_s * place
-                found[place] = timing.rule.count(first - 1, first + slot_s - 1, slot_s)
+    if timing.rule.count(begin - 1, last, FEW + 1) <= FEW:
+        for second in timing.rule.seconds(begin - 1, last):
+            found[(second - begin) // slot_s] += 1
+    else:
+        for place in range(count):
+            first = begin + slot_s * place
+            found[place] = timing.rule.count(first - 1, first + slot_s - 1, slot_s)
     return tuple(found)

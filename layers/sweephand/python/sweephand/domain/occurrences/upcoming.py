@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import takewhile
+from typing import NamedTuple
 
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.occurrences import generations, series
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
 from sweephand.schedules.explain.explain import Occurrence, preview
-from sweephand.schedules.rule import Undecided, limited
+from sweephand.schedules.rule import Undecided, for_one, limited
 from sweephand.schedules.timing import Timing, load_or_never
 
 SENT_AHEAD_MOST = timedelta(minutes=5)
@@ -20,9 +22,40 @@ LOOKED_AT_FOR_EACH = 4
 """Instants to compute in each version for each instant that both versions contain."""
 
 
-def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> list[datetime]:
-    """Returns the next instants, including those that were sent but are not due yet."""
-    return [each.instant for each in ahead(schedule, timing, now, limit)]
+class NextRuns(NamedTuple):
+    """The next instants, including those that were sent but are not due yet.
+
+    exact: False if some are missing because they take too long to compute. The first is then the next one to be sent,
+    if that is known.
+    """
+
+    instants: list[datetime]
+    exact: bool
+
+    @property
+    def first(self) -> datetime | None:
+        return self.instants[0] if self.instants else None
+
+
+NO_RUNS = NextRuns([], exact=True)
+
+
+def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> NextRuns:
+    """Returns the next instants. Hard schedules of one answer share its limit."""
+    with for_one() as asked:
+        found = ahead(schedule, timing, now, limit)
+    return NextRuns([each.instant for each in found], asked.whole)
+
+
+def next_of_job(schedules: Iterable[Schedule], now: datetime) -> tuple[NextRuns, Schedule | None]:
+    """Returns the next instant of a job, and its schedule. exact: whether those of all schedules are."""
+    exact, found = True, list[tuple[datetime, Schedule]]()
+    for each in schedules:
+        own = next_runs(each, load_or_never(each.packed), now, 1)
+        exact = exact and own.exact
+        found += [(at, each) for at in own.instants]
+    at, owner = min(found, key=lambda pair: pair[0], default=(None, None))
+    return NextRuns([] if at is None else [at], exact), owner
 
 
 def ahead(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:

@@ -120,7 +120,7 @@ def _status(collection: Collection, planned: Planned, progress: Progress, now: d
 
 
 def _next_run(schedule: Schedule, now: datetime) -> datetime | None:
-    return next(iter(upcoming.next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
+    return upcoming.next_runs(schedule, load_or_never(schedule.packed), now, 1).first
 
 
 def precise(instant: datetime) -> str:

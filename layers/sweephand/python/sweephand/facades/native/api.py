@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from sweephand.domain.members import fields
 from sweephand.errors import InvalidRequest, SweephandError
-from sweephand.facades.api import Api, Visit
+from sweephand.facades.api import READS, Api, Visit
 from sweephand.facades.http import Answer, Request, Route
 from sweephand.facades.native import cursors
 from sweephand.facades.native.context import TENANT_HEADER, Context, by_name
@@ -26,9 +26,6 @@ SMALLER_PAGE = 4
 """A page that is too large for an answer is read again, with its limit divided by this."""
 
 CONSOLE_WITH_SLASH = ("console", "")
-
-READS = frozenset({"GET", "HEAD"})
-"""The methods that change nothing."""
 
 
 class NativeApi(Api):

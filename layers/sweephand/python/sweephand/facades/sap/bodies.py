@@ -76,7 +76,7 @@ def is_active(schedule: Schedule) -> bool:
 
 def schedule_body(schedule: Schedule, payload: Payload | None, now: datetime) -> dict[str, Any]:
     timing = load_or_never(schedule.packed)
-    next_runs = upcoming.next_runs(schedule, timing, now, 1)
+    next_run = upcoming.next_runs(schedule, timing, now, 1).first
     attributes: Mapping[str, Any] = schedule.attributes
     return {
         "scheduleId": schedule.id,
@@ -88,7 +88,7 @@ def schedule_body(schedule: Schedule, payload: Payload | None, now: datetime) ->
         "active": is_active(schedule),
         "startTime": shown(instant_of(schedule, "startTime")),
         "endTime": shown(instant_of(schedule, "endTime")),
-        "nextRunAt": shown(next_runs[0]) if next_runs else None,
+        "nextRunAt": shown(next_run) if next_run else None,
         "modifiedAt": shown(schedule.modified_at),
     }
 

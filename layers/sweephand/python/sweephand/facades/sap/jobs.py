@@ -20,6 +20,7 @@ from sweephand.flow.job_parts.change_log import Operation
 from sweephand.flow.jobs import change, creation, deletion, drafts, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
+from sweephand.schedules.rule import of_answer
 from sweephand.store.views import jobs as views
 
 OK = {"success": True}
@@ -68,7 +69,8 @@ def _with_schedules(ctx: Context, planned: Planned) -> dict[str, object]:
 def schedule_bodies(ctx: Context, planned: Planned) -> list[dict[str, object]]:
     payloads = lookup.payloads_of(ctx.world, planned)
     schedules = lookup.with_current_calendars(ctx.world, planned.schedules)
-    return [bodies.schedule_body(each, payloads.get(each.id), ctx.now) for each in schedules]
+    with of_answer():
+        return [bodies.schedule_body(each, payloads.get(each.id), ctx.now) for each in schedules]
 
 
 def list_all(ctx: Context) -> Answer:

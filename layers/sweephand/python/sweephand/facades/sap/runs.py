@@ -129,11 +129,11 @@ def _is_shown(ctx: Context, run: Run) -> bool:
 def _planned(ctx: Context, schedule: Schedule) -> dict[str, Any] | None:
     """Returns the line of the next run, which the log shows before the run begins."""
     (schedule,) = lookup.with_current_calendars(ctx.world, [schedule])
-    ahead = upcoming.next_runs(schedule, load_or_never(schedule.packed), ctx.now, 1)
-    if not ahead:
+    at = upcoming.next_runs(schedule, load_or_never(schedule.packed), ctx.now, 1).first
+    if at is None:
         return None
-    uuid = run_uuid(schedule.tenant, schedule.id, epoch_ms(ahead[0]), Kind.SCHEDULED.value)
-    return bodies.planned_body(uuid, ahead[0])
+    uuid = run_uuid(schedule.tenant, schedule.id, epoch_ms(at), Kind.SCHEDULED.value)
+    return bodies.planned_body(uuid, at)
 
 
 def logs(ctx: Context, schedule: Schedule, most: int) -> list[dict[str, Any]]:

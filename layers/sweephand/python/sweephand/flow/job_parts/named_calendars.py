@@ -18,7 +18,7 @@ from sweephand.flow.job_parts.change_log import Step
 from sweephand.flow.world import World
 from sweephand.schedules.calendars import calendar_uses
 from sweephand.schedules.calendars import calendars as mathematics
-from sweephand.schedules.timing import load_or_never, with_calendars
+from sweephand.schedules.timing import load_or_never, packed_with_calendars
 from sweephand.store.calendars import calendars as store
 from sweephand.store.dynamo.conditional import Op
 
@@ -95,7 +95,7 @@ def recast(schedule: Schedule, book: Mapping[str, Calendar]) -> str:
     names = named(schedule.timing)
     if schedule.state in OVER or not timing.calendars or not all(name in book for name in names):
         return schedule.packed
-    return with_calendars(timing, [book[name].reference for name in names]).packed
+    return packed_with_calendars(timing, [book[name].reference for name in names])
 
 
 def with_current_calendars(world: World, schedules: Sequence[Schedule]) -> list[Schedule]:

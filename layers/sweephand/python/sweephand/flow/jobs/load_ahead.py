@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job
@@ -33,13 +34,17 @@ Planned = tuple[Job, Sequence[Schedule]]
 
 @dataclass(frozen=True)
 class Kept:
-    """The load as it was computed. known, planned: the jobs that it counts, by id. left_out: how many it does not."""
+    """The load as it was computed. known, planned: the jobs that were read, by id.
+
+    jobs, left_out: how many it counts, and how many it does not, because they are too many or too hard to compute.
+    """
 
     computed_at: datetime
     begin: datetime
     slots: tuple[int, ...]
     known: dict[str, Known]
     planned: dict[str, Planned]
+    jobs: int
     left_out: int
 
 
@@ -65,8 +70,8 @@ def _computed(world: World, tenant: str, before: Kept | None, now: datetime) -> 
     changed = [id_ for id_ in known if id_ not in planned]
     planned |= {job.id: (job, own) for job, own in jobs.jobs_with_schedules(world.table, tenant, changed)}
     begin = from_s(epoch_s(now) // SLOT_S * SLOT_S)
-    slots = _sum(world, tenant, list(planned.values()), begin, now)
-    return Kept(now, begin, slots, known, planned, max(0, there - len(known)))
+    slots, hard = _sum(world, tenant, list(planned.values()), begin, now)
+    return Kept(now, begin, slots, known, planned, len(planned) - hard, max(0, there - len(known)) + hard)
 
 
 def _unchanged(before: Kept, known: dict[str, Known]) -> list[str]:
@@ -80,15 +85,18 @@ def _unchanged(before: Kept, known: dict[str, Known]) -> list[str]:
     ]
 
 
-def _sum(world: World, tenant: str, planned: list[Planned], begin: datetime, now: datetime) -> tuple[int, ...]:
+def _sum(
+    world: World, tenant: str, planned: list[Planned], begin: datetime, now: datetime
+) -> tuple[tuple[int, ...], int]:
+    """Returns the sum of all jobs, and how many are not in it because they take too long to compute."""
     held = holds.of_jobs(world.table, tenant, [job for job, _ in planned])
-    jobs_of = {job.id: job for job, _ in planned}
-    schedules = [
-        job_state.as_shown(each, jobs_of[each.job_id], held.get(each.job_id), now)
-        for each in lookup.with_current_calendars(world, [each for _, own in planned for each in own])
-    ]
-    total = [0] * SLOTS
-    for each in schedules:
-        for place, count in enumerate(lanes.slots(each, load_or_never(each.packed), begin, SLOT_S, SLOTS)):
-            total[place] += count
-    return tuple(total)
+    current = iter(lookup.with_current_calendars(world, [each for _, own in planned for each in own]))
+    total, hard = [0] * SLOTS, 0
+    for job, own in planned:
+        shown = [job_state.as_shown(each, job, held.get(job.id), now) for each in islice(current, len(own))]
+        counted = [lanes.slots(each, load_or_never(each.packed), begin, SLOT_S, SLOTS) for each in shown]
+        if None in counted:
+            hard += 1
+            continue
+        total = [sum(each) for each in zip(total, *filter(None, counted), strict=True)]
+    return tuple(total), hard

@@ -127,7 +127,8 @@ def _instant(occurrence: Occurrence) -> datetime:
 def _without_row(asked: Asked, after: datetime, until: datetime, limit: int) -> list[Iterable[Occurrence]]:
     """Returns the sources of occurrences without a row; the first one that has an instant decides about it."""
     schedule, timing = asked.schedule, asked.timing
-    owed = _owed(asked, max(after, asked.complete_from), limit)
+    with limited() as question:
+        owed = _owed(asked, max(after, asked.complete_from), limit)
     due = [_sent_before(asked, each) for each in schedule.still_due if each > after]
     before = heapq.merge(*(_of_plan(asked, plan, after) for plan in _plans_before(asked, after)), key=_instant)
     begun = generations.began(schedule)
@@ -136,7 +137,14 @@ def _without_row(asked: Asked, after: datetime, until: datetime, limit: int) -> 
         for time in switched_off.times_off(asked.job, schedule)
         for each in time.instants(timing, _may_be_off_after(asked, time, after), until)
     )
-    return [owed, due, before, off, _left_out(asked, after, until, owed)]
+    return [_known(owed, whole=question.whole), due, before, off, _left_out(asked, after, until, owed)]
+
+
+def _known(occurrences: list[Occurrence], *, whole: bool) -> Iterator[Occurrence]:
+    """Yields occurrences. Raises Undecided after the last one unless they are all."""
+    yield from occurrences
+    if not whole:
+        raise Undecided
 
 
 def _owed(asked: Asked, after: datetime, limit: int) -> list[Occurrence]:

@@ -16,6 +16,7 @@ from sweephand.facades.native.members.defaults import waits_of
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.lazy import lazy
+from sweephand.schedules.rule import of_answer
 from sweephand.store.views import totals as counts
 from sweephand.store.views.totals import Ledger, Totals
 
@@ -41,18 +42,19 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
     payloads = lookup.payloads_of(ctx.world, planned)
     full = "schedules" in include
     planned, held = as_held(ctx, planned)
-    shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full, held=held)
     waits_s = waits_of(ctx, planned.job)
-    body = job_members.job_body(
-        planned.job,
-        planned.schedules,
-        ctx.now,
-        payloads=payloads,
-        totals=total,
-        shown=shown,
-        waits_s=waits_s,
-        held=held,
-    )
+    with of_answer():
+        shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full, held=held)
+        body = job_members.job_body(
+            planned.job,
+            planned.schedules,
+            ctx.now,
+            payloads=payloads,
+            totals=total,
+            shown=shown,
+            waits_s=waits_s,
+            held=held,
+        )
     return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
 
 

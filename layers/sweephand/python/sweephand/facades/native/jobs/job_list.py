@@ -40,7 +40,7 @@ def list_all(ctx: Context) -> Answer:
     """Lists jobs by creation or, with `collection` and without tag and resourceId, by name. Payloads are left out.
 
     With `include`: schedules, and then totals too; total, how many jobs match the filters; lastRuns, the last ten
-    runs of each. A job that changes while the page is read may leave it one short.
+    runs of each. A job that changes while the page is read may leave it one short, and many schedules end it early.
     """
     include = ctx.include(LIST_INCLUDES)
     if LAST_RUNS in include:
@@ -54,11 +54,11 @@ def list_all(ctx: Context) -> Answer:
         page, total = _page(ctx, filters, mark[0] if mark else None, limit + 1, offset, total="total" in include)
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
-    found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, [row.job_id for row in page[:limit]])
+    found, last = views.page_with_schedules(ctx.world.table, ctx.tenant, page, limit)
     shown = [(job, schedules) for job, schedules in found if filters.hold_now(job, schedules)]
     body = {
         "items": _listed(ctx, all_as_held(ctx, shown), include),
-        "nextCursor": ctx.cursor(page[limit - 1].place) if len(page) > limit else None,
+        "nextCursor": None if last is None else ctx.cursor(last.place),
     }
     return Answer(200, body if total is None else {**body, "total": total})
 

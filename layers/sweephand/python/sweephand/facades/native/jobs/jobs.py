@@ -24,7 +24,6 @@ from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual
 from sweephand.flow.tenants import tenancy
 from sweephand.lazy import lazy
-from sweephand.schedules.timing import load_or_never
 
 if TYPE_CHECKING:
     from sweephand.facades.native.members.stored_hooks import StoredHooks
@@ -191,15 +190,6 @@ def _set(ctx: Context, edit: Callable[[Job], Job], operation: Operation) -> Answ
 def next_run(ctx: Context) -> Answer:
     """Returns the job's next instant and its schedule."""
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
-    found = min(
-        (
-            (each.instant, schedule)
-            for schedule in planned.schedules
-            for each in upcoming.ahead(schedule, load_or_never(schedule.packed), ctx.now, 1)
-        ),
-        key=lambda pair: pair[0],
-        default=None,
-    )
-    if found is None:
-        return Answer(200, {"nextRunAt": None, "scheduleId": None})
-    return Answer(200, {"nextRunAt": text(found[0]), "scheduleId": found[1].id})
+    found, schedule = upcoming.next_of_job(planned.schedules, ctx.now)
+    shown = {"nextRunAt": found.first and text(found.first), "scheduleId": schedule and schedule.id}
+    return Answer(200, {**shown, "nextRunExact": found.exact})

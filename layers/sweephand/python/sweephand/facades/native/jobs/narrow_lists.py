@@ -14,12 +14,12 @@ from sweephand.actions import KINDS
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held
+from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native import cursors
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs.answers import all_as_held
-from sweephand.facades.native.members import job_members
 from sweephand.facades.native.query_instants import exact_instant, instant
 from sweephand.store.views import jobs as views
 from sweephand.store.views import resources
@@ -30,6 +30,10 @@ MOST = 1_000
 BY_NEXT_RUN = "nextRunAt"
 TOO_MANY = (
     f"would have to read more than {MOST:,} jobs: narrow the list by tag, resourceId, collection, jobSet, name or state"
+)
+TOO_HARD = (
+    "needs the next runs of schedules that take too long to compute together: narrow the list by tag, resourceId,"
+    " collection, jobSet, name or state"
 )
 _LAST = 10**15 - 1
 """The position of a job that will not run, in milliseconds."""
@@ -92,11 +96,23 @@ def _matching(ctx: Context, filters: Filters) -> list[Found]:
     ]
     found = []
     for job, schedules, held in all_as_held(ctx, wanted):
-        at = job_members.next_run_of(schedules, ctx.now)
-        if next_run.has(at):
-            place = (_LAST if at is None else epoch_ms(at)) if by_next_run else epoch_ms(job.created_at)
-            found.append(Found(place, job, schedules, held))
+        place = epoch_ms(job.created_at)
+        if by_next_run or next_run != Window(None, None):
+            at = _next_run(ctx, schedules)
+            if not next_run.has(at):
+                continue
+            if by_next_run:
+                place = _LAST if at is None else epoch_ms(at)
+        found.append(Found(place, job, schedules, held))
     return found
+
+
+def _next_run(ctx: Context, schedules: Sequence[Schedule]) -> datetime | None:
+    """Raises InvalidRequest if the list cannot be ordered or filtered because next runs are too hard to compute."""
+    found, _ = upcoming.next_of_job(schedules, ctx.now)
+    if not found.exact:
+        raise InvalidRequest(_named(ctx), TOO_HARD, code="INVALID_QUERY")
+    return found.first
 
 
 def _window(ctx: Context, name: str) -> Window:
@@ -118,5 +134,9 @@ def _candidates(ctx: Context, filters: Filters, job_set: str | None) -> list[str
 
 
 def _too_many(ctx: Context) -> InvalidRequest:
-    named = next(each for each in ctx.query if each.startswith(("actionType", "created", "nextRun", "sort")))
-    return InvalidRequest(named, TOO_MANY, code="INVALID_QUERY")
+    return InvalidRequest(_named(ctx), TOO_MANY, code="INVALID_QUERY")
+
+
+def _named(ctx: Context) -> str:
+    """Returns the parameter that needs the jobs themselves."""
+    return next(each for each in ctx.query if each.startswith(("nextRun", "sort", "actionType", "created")))

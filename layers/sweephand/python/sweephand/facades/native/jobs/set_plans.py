@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -12,10 +11,11 @@ from sweephand.domain.instants import text
 from sweephand.domain.job import JobDraft, Payload, by_owner
 from sweephand.domain.job_set import Change, Plan, Verb
 from sweephand.domain.members.json_text import Difference
+from sweephand.domain.occurrences import upcoming
+from sweephand.domain.schedule import Schedule
 from sweephand.facades.native.context import Context
 from sweephand.facades.native.jobs import changes
 from sweephand.facades.native.jobs.changes import Shown
-from sweephand.facades.native.members import job_members
 from sweephand.facades.native.members.defaults import waits_of
 from sweephand.facades.native.members.stored_hooks import StoredHooks
 from sweephand.flow.job_sets import apply
@@ -23,6 +23,7 @@ from sweephand.flow.job_sets.apply import SetPlan
 from sweephand.flow.jobs import lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.steps import DryRun
+from sweephand.schedules.rule import of_answer
 from sweephand.store.views import totals as counts
 
 DETAILED = 50
@@ -44,10 +45,13 @@ def plan_body(ctx: Context, set_plan: SetPlan, drafts: Mapping[str, JobDraft]) -
     lines = MOST_LINES
     shown = []
     for n, each in enumerate(set_plan.plan.changes):
-        body = {**entry(ctx, set_plan, each, detailed=n < DETAILED), **_dry_run(ctx, set_plan, each, drafts, lines)}
-        lines -= len(body["changes"] or ())
-        shown.append((each, body))
-    return {**lists_body(set_plan.plan, shown), "token": set_plan.plan.token}
+        changed, after = _dry_run(ctx, set_plan, each, drafts, lines)
+        lines -= len(changed or ())
+        body = {**entry(ctx, set_plan, each, detailed=n < DETAILED), "changes": changed}
+        shown.append((each, body, after))
+    with of_answer():
+        bodies = [(each, {**body, **_next_runs(ctx, set_plan, each, after)}) for each, body, after in shown]
+    return {**lists_body(set_plan.plan, bodies), "token": set_plan.plan.token}
 
 
 def lists_body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]]) -> dict[str, Any]:
@@ -74,26 +78,30 @@ def entry(ctx: Context, set_plan: SetPlan, each: Change, *, detailed: bool) -> d
 
 def _dry_run(
     ctx: Context, set_plan: SetPlan, each: Change, drafts: Mapping[str, JobDraft], most: int
-) -> dict[str, Any]:
-    """Returns the members that a change has only in a plan. most: how many changed members may still be shown."""
+) -> tuple[list[dict[str, Any]] | None, Sequence[Schedule]]:
+    """Returns the changed members, and the schedules as they would be.
+
+    most: how many members may still be shown; None instead of more.
+    """
     there, draft = set_plan.job_of(each), drafts.get(each.key)
-    nothing: dict[str, Any] = {"changes": [], "nextRunAt": None}
-    before = _next(there.schedules, ctx.now) if there is not None else None
     if draft is None:
-        return {**nothing, "nextRunAtBefore": before}
+        return [], ()
     stored = lookup.payloads_of(ctx.world, there) if there is not None else {}
     after = apply.dry_run(ctx.world, ctx.tenant, set_plan, each, draft, stored)
     found = [] if there is None else list(islice(_lines(ctx, there, after, draft, stored), most + 1))
+    return found if len(found) <= most else None, after.schedules
+
+
+def _next_runs(ctx: Context, set_plan: SetPlan, each: Change, after: Sequence[Schedule]) -> dict[str, Any]:
+    """Returns the next run before the change, and after it."""
+    there = set_plan.job_of(each)
+    was, _ = upcoming.next_of_job(() if there is None else there.schedules, ctx.now)
+    is_, _ = upcoming.next_of_job(after, ctx.now)
     return {
-        "changes": found if len(found) <= most else None,
-        "nextRunAtBefore": before,
-        "nextRunAt": _next(after.schedules, ctx.now),
+        "nextRunAtBefore": was.first and text(was.first),
+        "nextRunAt": is_.first and text(is_.first),
+        "nextRunExact": was.exact and is_.exact,
     }
-
-
-def _next(schedules: Sequence[Any], now: datetime) -> str | None:
-    found = job_members.next_run_of(schedules, now)
-    return None if found is None else text(found)
 
 
 def _lines(

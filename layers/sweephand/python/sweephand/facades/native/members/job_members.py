@@ -22,12 +22,14 @@ from sweephand.domain.job import (
 from sweephand.domain.jobs import policies
 from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.members import fields
+from sweephand.domain.occurrences import upcoming
+from sweephand.domain.occurrences.upcoming import NextRuns
 from sweephand.domain.schedule import OVER, Schedule, StateReason
 from sweephand.errors import InvalidRequest, Mistakes
 from sweephand.facades.native.members import defaults, schedule_members
 from sweephand.facades.native.members.defaults import Filling
 from sweephand.facades.native.members.resource import Member, Resource, answered
-from sweephand.facades.native.members.schedule_members import HELD, held_body, next_run_at, read_hooks, totals_body
+from sweephand.facades.native.members.schedule_members import HELD, held_body, read_hooks, totals_body
 from sweephand.facades.native.members.schedule_members import schedule_draft as read_schedule
 from sweephand.facades.native.members.schema_words import (
     FACADE,
@@ -78,7 +80,7 @@ class JobView:
 
     job: Job
     schedules: Sequence[Schedule]
-    now: datetime
+    next: NextRuns
     payloads: Mapping[str, Payload] | None
     filling: Filling
     held: Held | None
@@ -140,16 +142,6 @@ def pause_body(job: Job) -> dict[str, Any] | None:
     return {"since": text_ms(job.pause.since), "note": job.pause.note, "until": until}
 
 
-def next_run_of(schedules: Sequence[Schedule], now: datetime) -> datetime | None:
-    """Returns the next instant at which a schedule of a job runs."""
-    return min((at for each in schedules if (at := next_run_at(each, now))), default=None)
-
-
-def _next_run_at(view: JobView) -> str | None:
-    found = next_run_of(view.schedules, view.now)
-    return None if found is None else text_of(found)
-
-
 def _action_body(view: JobView, action: ActionSpec | None, owner: str) -> dict[str, Any] | None:
     if action is None:
         return None
@@ -200,7 +192,8 @@ JOB = Resource(
             shown=or_null(INSTANT),
             attribute="end_at",
         ),
-        "nextRunAt": answered(or_null(INSTANT), _next_run_at),
+        "nextRunAt": answered(or_null(INSTANT), lambda view: view.next.first and text_of(view.next.first)),
+        "nextRunExact": answered(FLAG, lambda view: view.next.exact),
         "action": Member(
             ref("Action"),
             _action,
@@ -296,7 +289,8 @@ def job_body(
 
     waits_s: see defaults.Filling.
     """
-    body = JOB.show(JobView(job, schedules, now, payloads, Filling(job.policies, waits_s), held))
+    ahead, _ = upcoming.next_of_job(schedules, now)
+    body = JOB.show(JobView(job, schedules, ahead, payloads, Filling(job.policies, waits_s), held))
     if totals is not None:
         body["totals"] = totals_body(totals)
     if shown is not None:
@@ -306,4 +300,4 @@ def job_body(
 
 def editable(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:
     """Returns the members that a caller may set, to which a merge patch is applied."""
-    return JOB.settable(JobView(job, (), job.modified_at, payloads, Filling(job.policies, waits_s), None))
+    return JOB.settable(JobView(job, (), upcoming.NO_RUNS, payloads, Filling(job.policies, waits_s), None))

@@ -17,6 +17,7 @@ from sweephand.domain.jobs.job_state import HeldBy
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.domain.occurrences import upcoming
+from sweephand.domain.occurrences.upcoming import NextRuns
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.errors import InvalidRequest, Mistakes
@@ -61,7 +62,7 @@ class ScheduleView:
     """The parts of an answer. schedule: with what holds it."""
 
     schedule: Schedule
-    now: datetime
+    next: NextRuns
     timing: Timing
     payload: Payload | None
     hooks: Mapping[str, Any]
@@ -101,16 +102,6 @@ def read_hooks(
 
 def held_body(held: Held | None) -> dict[str, Any] | None:
     return None if held is None else {"by": held.by.value, "name": held.name, "since": text_ms(held.since)}
-
-
-def next_run_at(schedule: Schedule, now: datetime) -> datetime | None:
-    """Returns the next instant of a schedule; None while it is off, and if it has no future occurrence."""
-    return next(iter(upcoming.next_runs(schedule, load_or_never(schedule.packed), now, 1)), None)
-
-
-def _next_run_text(view: ScheduleView) -> str | None:
-    found = next_run_at(view.schedule, view.now)
-    return None if found is None else text_of(found)
 
 
 def totals_body(totals: Totals) -> dict[str, int | bool]:
@@ -172,11 +163,11 @@ SCHEDULE = Resource(
         ),
         "createdAt": answered(INSTANT_MS),
         "modifiedAt": answered(INSTANT_MS),
-        "nextRunAt": answered(or_null(INSTANT), _next_run_text),
+        "nextRunAt": answered(or_null(INSTANT), lambda view: view.next.first and text_of(view.next.first)),
         "nextRuns": answered(
-            items(INSTANT, maxItems=NEXT_RUNS),
-            lambda view: [text_of(at) for at in upcoming.next_runs(view.schedule, view.timing, view.now, NEXT_RUNS)],
+            items(INSTANT, maxItems=NEXT_RUNS), lambda view: [text_of(at) for at in view.next.instants]
         ),
+        "nextRunsExact": answered(FLAG, lambda view: view.next.exact),
         "lastRun": answered(
             or_null(answer({"id": RUN_ID, "state": one_of(State)})),
             lambda view: view.last_run and {"id": view.last_run.id, "state": view.last_run.state.value},
@@ -261,7 +252,8 @@ def schedule_body(
     """Returns the body of a schedule. payloads: None in a list of jobs, without payloads and hooks."""
     timing = load_or_never(schedule.packed)
     payload = (payloads or {}).get(schedule.id)
-    body = SCHEDULE.show(ScheduleView(schedule, now, timing, payload, hooks or {}, last_run, totals, held))
+    ahead = upcoming.next_runs(schedule, timing, now, NEXT_RUNS)
+    body = SCHEDULE.show(ScheduleView(schedule, ahead, timing, payload, hooks or {}, last_run, totals, held))
     if payloads is None:
         del body["payload"], body["hooks"]
     return with_timing(body, defaults.shown_timing(schedule.timing))
@@ -272,7 +264,7 @@ def schedule_editable(
 ) -> dict[str, Any]:
     """Returns the members that a caller may set, to which a merge patch is applied. hooks: as they are shown."""
     timing = load_or_never(schedule.packed)
-    view = ScheduleView(schedule, schedule.modified_at, timing, payload, hooks or {}, None, Totals(), None)
+    view = ScheduleView(schedule, upcoming.NO_RUNS, timing, payload, hooks or {}, None, Totals(), None)
     body = {**SCHEDULE.settable(view), **schedule.timing}
     return body if hooks else {name: value for name, value in body.items() if name != "hooks"}
 

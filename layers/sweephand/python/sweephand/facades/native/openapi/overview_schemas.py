@@ -88,6 +88,10 @@ SCHEMAS: dict[str, Schema] = {
                 description="The latest past instants without a row in the ledger: nothing has run yet.",
             ),
             "planned": answer({"seconds": _SECONDS, "leftOut": _LEFT_OUT}, description="The next instants."),
+            "exact": {
+                "type": "boolean",
+                "description": "False if some instants take too long to compute, so that the lane may lack them.",
+            },
         }
     ),
     "LaneSchedule": answer(
@@ -187,7 +191,10 @@ SCHEMAS: dict[str, Schema] = {
                 whole(), minItems=SLOTS, maxItems=SLOTS, description="How many runs the rules plan in each slot."
             ),
             "jobs": whole(description="How many jobs were counted."),
-            "jobsLeftOut": whole(description=f"How many were not: those after the first {MOST_JOBS:,}."),
+            "jobsLeftOut": whole(
+                description=f"How many were not: those after the first {MOST_JOBS:,}, and those whose occurrences take "
+                "too long to compute."
+            ),
             **_PRICE,
         }
     ),

@@ -341,8 +341,9 @@ SCHEMAS: dict[str, Schema] = {
             "changes": or_null(items(ref("PlannedMember"))),
             "nextRunAtBefore": or_null(INSTANT),
             "nextRunAt": or_null(INSTANT),
+            "nextRunExact": FLAG,
         },
-        ("was", "runs", "openRuns", "changes", "nextRunAtBefore", "nextRunAt"),
+        ("was", "runs", "openRuns", "changes", "nextRunAtBefore", "nextRunAt", "nextRunExact"),
     ),
     "PlannedMember": answer(
         {
@@ -387,7 +388,7 @@ SCHEMAS: dict[str, Schema] = {
         {**_HOLDER, "seconds": whole(LEAST_LEASE_S, LONGEST_LEASE_S, default=USUAL_LEASE_S)}, ("holder",)
     ),
     "StartRequest": request(_HOLDER, ("holder",)),
-    "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID)}),
+    "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID), "nextRunExact": FLAG}),
     "Collection": answer({**COLLECTION.answer(), "redirects": action_schemas.SHOWN_REDIRECTS}),
     "CollectionPage": page("Collection"),
     "SigningKey": answer(_SIGNING_KEY),

@@ -24,6 +24,6 @@ def _load(ctx: Context) -> dict[str, Any]:
         "from": text(found.begin),
         "slotSeconds": SLOT_S,
         "slots": list(found.slots),
-        "jobs": len(found.planned),
+        "jobs": found.jobs,
         "jobsLeftOut": found.left_out,
     }

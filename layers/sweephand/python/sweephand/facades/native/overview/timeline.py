@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, text, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held
-from sweephand.domain.occurrences import generations, lanes
+from sweephand.domain.occurrences import generations, lanes, upcoming
 from sweephand.domain.occurrences.lanes import Some
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.run import Run, State, Status
@@ -37,7 +37,7 @@ from sweephand.facades.native.query_instants import instant
 from sweephand.facades.native.query_numbers import number
 from sweephand.flow.runs import run_lists
 from sweephand.ids import is_uuid
-from sweephand.schedules.rule import Undecided, limited
+from sweephand.schedules.rule import Undecided, for_one, limited
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.store.views import jobs as views
 from sweephand.store.views.runs import Passed, Recorded, Span, recorded
@@ -101,6 +101,10 @@ class Since(NamedTuple):
         return "-".join((*(f"{epoch_ms(each):013d}" for each in self[:2]), self.known))
 
 
+_Page = tuple[list[tuple[Job, list[Schedule]]], str | None]
+"""Jobs with their schedules, and the cursor of the next page."""
+
+
 def read_timeline(ctx: Context) -> Answer:
     """Returns the lanes of the jobs that match the filters, or that `jobIds` names."""
     return pace.priced(ctx, pace.CHANGES, _timeline)
@@ -108,9 +112,8 @@ def read_timeline(ctx: Context) -> Answer:
 
 def _timeline(ctx: Context) -> dict[str, Any]:
     window = _window(ctx)
-    ids, cursor, fits = _named(ctx) if "jobIds" in ctx.query else _page(ctx)
-    found = views.jobs_with_schedules(ctx.world.table, ctx.tenant, ids)
-    shown = all_as_held(ctx, [each for each in found if fits is None or fits.hold_now(*each)])
+    found, cursor = _named(ctx) if "jobIds" in ctx.query else _page(ctx)
+    shown = all_as_held(ctx, found)
     owners = {owner for job, schedules, _ in shown for owner in (job.id, *(each.id for each in schedules))}
     marks = _marks(ctx, window.begin, window.end, MOST_MARKS, owners)
     of_jobs: dict[str, list[Run]] = defaultdict(list)
@@ -148,7 +151,7 @@ def _window(ctx: Context) -> Window:
     return Window(begin, ctx.now, end)
 
 
-def _named(ctx: Context) -> tuple[list[str], str | None, views.Filters | None]:
+def _named(ctx: Context) -> _Page:
     given = ctx.query["jobIds"].split(",")
     others = ctx.query.keys() - {"jobIds", "from", "until"}
     if others:
@@ -156,11 +159,10 @@ def _named(ctx: Context) -> tuple[list[str], str | None, views.Filters | None]:
     if len(given) > MOST_NAMED or not all(map(is_uuid, given)):
         reason = f"must be 1 to {MOST_NAMED} ids of jobs, separated by commas"
         raise InvalidRequest("jobIds", reason, code="INVALID_QUERY")
-    return list(dict.fromkeys(given)), None, None
+    return views.jobs_with_schedules(ctx.world.table, ctx.tenant, list(dict.fromkeys(given))), None
 
 
-def _page(ctx: Context) -> tuple[list[str], str | None, views.Filters | None]:
-    """Returns the ids of the page's jobs, the cursor of the next page, and the filters."""
+def _page(ctx: Context) -> _Page:
     filters = filters_of(ctx)
     limit = number(ctx.query, "limit", 1, LARGEST_LIMIT) or LIMIT
     mark = cursors.read(ctx.place, ctx.query, place_of(filters))
@@ -169,8 +171,8 @@ def _page(ctx: Context) -> tuple[list[str], str | None, views.Filters | None]:
         page = list(islice(rows, limit + 1))
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
-    cursor = ctx.cursor(page[limit - 1].place) if len(page) > limit else None
-    return [row.job_id for row in page[:limit]], cursor, filters
+    found, last = views.page_with_schedules(ctx.world.table, ctx.tenant, page, limit)
+    return [each for each in found if filters.hold_now(*each)], None if last is None else ctx.cursor(last.place)
 
 
 # Marks
@@ -234,17 +236,18 @@ def lane(
     """
     timings = {each.id: load_or_never(each.packed) for each in schedules[:MOST_SCHEDULES]}
     drawn = schedules[:MOST_SCHEDULES]
-    ahead = {each.id: lanes.planned(each, timings[each.id], window.ahead_from, window.end) for each in drawn}
-    before = [_unmarked(lanes.past(each, timings[each.id], window.begin, window.past_to), each, runs) for each in drawn]
+    computed = {each.id: _computed(job, each, timings[each.id], window, rows.get(each.id)) for each in drawn}
+    ahead = {id_: each.ahead for id_, each in computed.items()}
+    before = [_unmarked(computed[each.id].past, each, runs) for each in drawn]
     with_row = [_part(some, rows.get(each.id), has=True) for some, each in zip(before, drawn, strict=True)]
     without = [_part(some, rows.get(each.id), has=False) for some, each in zip(before, drawn, strict=True)]
     planned, past = lanes.merged([*ahead.values()], latest=False), lanes.merged(with_row, latest=True)
     no_row = lanes.merged(without, latest=True)
-    stopped = [] if job.open_change is not None else [each for each in drawn if each.next_run_at is None]
-    unplanned = [_stopped_at(each, timings[each.id], rows.get(each.id)) for each in stopped]
+    unplanned = [each.stopped_at for each in computed.values()]
     due_since = _due_since(schedules, runs, [*unplanned, from_ms((no_row.seconds or [0])[0] * 1000)], window.now)
     since = [lanes.known_since(each, timings[each.id], window.begin, window.now) for each in drawn]
     next_runs = {id_: from_ms(some.seconds[0] * 1000) for id_, some in ahead.items() if some.seconds}
+    next_run, _ = (upcoming.NO_RUNS, None) if next_runs else upcoming.next_of_job(schedules, window.now)
     return {
         "jobId": job.id,
         "name": job.name,
@@ -255,7 +258,7 @@ def lane(
         "sentence": sentences.of_job(job, schedules, held) or (due_since and sentences.of_due(job, due_since)),
         "pause": job_members.pause_body(job),
         "held": held_body(held),
-        "nextRunAt": text(min(next_runs.values())) if next_runs else _next_run_at(schedules, window),
+        "nextRunAt": text(min(next_runs.values())) if next_runs else next_run.first and text(next_run.first),
         "dueSince": None if due_since is None else text(due_since),
         "schedules": [
             {
@@ -274,7 +277,27 @@ def lane(
         "noFailure": {**_some(past, window), "since": text(min(since, default=window.now))},
         "noRow": _some(no_row, window),
         "planned": _some(planned, window),
+        "exact": next_run.exact and all(each.exact for each in computed.values()),
     }
+
+
+class _Computed(NamedTuple):
+    """The instants of a schedule. stopped_at: as in `_stopped_at`. exact: False if some take too long to compute."""
+
+    ahead: Some
+    past: Some
+    stopped_at: datetime
+    exact: bool
+
+
+def _computed(job: Job, schedule: Schedule, timing: Timing, window: Window, rows: Recorded | None) -> _Computed:
+    """Computes the instants of a schedule. Hard schedules of one answer share its limit."""
+    with for_one() as asked:
+        ahead = lanes.planned(schedule, timing, window.ahead_from, window.end)
+        past = lanes.past(schedule, timing, window.begin, window.past_to)
+        stopped = job.open_change is None and schedule.next_run_at is None
+        stopped_at = _stopped_at(schedule, timing, rows) if stopped else EPOCH
+    return _Computed(ahead, past, stopped_at, asked.whole)
 
 
 def _some(some: Some, window: Window) -> dict[str, Any]:
@@ -302,11 +325,6 @@ def _part(some: Some, rows: Recorded | None, *, has: bool) -> Some:
     kept = [second for second in some.seconds if (rows is not None and rows.has(second)) is has]
     of_earliest = bool(some.seconds) and (rows is not None and rows.has(some.seconds[0])) is has
     return Some(kept, some.left_out if of_earliest else 0)
-
-
-def _next_run_at(schedules: Sequence[Schedule], window: Window) -> str | None:
-    found = job_members.next_run_of(schedules, window.now)
-    return None if found is None else text(found)
 
 
 def _stopped_at(schedule: Schedule, timing: Timing, rows: Recorded | None) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
@@ -50,8 +51,8 @@ def occurrences(ctx: Context) -> Answer:
         *(_of(ctx, planned.job, each, after - SECOND, until, limit + 2) for each in schedules), key=_order
     )
     later = (each for each in found if (_order(each) > (after, mark[1]) if mark else each.instant >= begin))
-    page = _bounded(takewhile(lambda each: each.instant <= until, later), limit + 1, len(schedules))
-    last = page[limit - 1] if len(page) > limit else None
+    page, whole = _bounded(takewhile(lambda each: each.instant <= until, later), limit + 1, len(schedules))
+    last = page[limit - 1] if len(page) > limit else None if whole else page[-1]
     return Answer(
         200,
         {
@@ -62,15 +63,18 @@ def occurrences(ctx: Context) -> Answer:
     )
 
 
-def _bounded(planned: Iterable[_Planned], limit: int, schedules: int) -> list[_Planned]:
-    """Returns the first occurrences; refuses a question that takes too long to compute."""
-    try:
-        with rule.limited(4 * rule.MOST + OF_A_SCHEDULE * schedules):
-            page = list(islice(planned, limit))
-            if rule.left() >= rule.MOST:
-                return page
-    except Undecided:
-        pass
+def _bounded(planned: Iterable[_Planned], limit: int, schedules: int) -> tuple[list[_Planned], bool]:
+    """Returns the first occurrences, and whether they are all. Fewer come if the next takes too long to compute.
+
+    Raises InvalidRequest if that is the first one.
+    """
+    page: list[_Planned] = []
+    easy = OF_A_SCHEDULE * schedules
+    with suppress(Undecided), rule.limited(rule.OF_ANSWER + easy, easy):
+        page.extend(islice(planned, limit))
+        return page, True
+    if page:
+        return page, False
     raise InvalidRequest(
         "from",
         "takes too long to compute: choose one schedule with `scheduleId`, or an earlier time",
