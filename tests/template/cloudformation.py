@@ -43,12 +43,26 @@ def resolved(template: dict[str, Any], **parameters: Any) -> dict[str, Any]:
 
     References to resources stay: {"Ref": "Table"}, {"Fn::GetAtt": [...]}, and ${Table} within a Fn::Sub.
     """
+    resolver = _resolver(template, parameters)
+    return {section: resolver.value(template[section]) for section in ("Resources", "Outputs")}
+
+
+def present(template: dict[str, Any], **parameters: Any) -> set[str]:
+    """Returns the names of the resources that a stack with these parameters has."""
+    resolver = _resolver(template, parameters)
+    return {
+        name
+        for name, resource in template["Resources"].items()
+        if "Condition" not in resource or resolver.holds({"Condition": resource["Condition"]})
+    }
+
+
+def _resolver(template: dict[str, Any], parameters: dict[str, Any]) -> _Resolver:
     unknown = parameters.keys() - template["Parameters"].keys()
     if unknown:
         raise KeyError(unknown)
     values = PSEUDO | {name: spec.get("Default") for name, spec in template["Parameters"].items()} | parameters
-    resolver = _Resolver(values, template.get("Conditions", {}))
-    return {section: resolver.value(template[section]) for section in ("Resources", "Outputs")}
+    return _Resolver(values, template.get("Conditions", {}))
 
 
 class _Resolver:

@@ -9,7 +9,7 @@ import pytest
 
 from sweephand.flow.verdict import LONGEST_WAIT_S
 from sweephand.telemetry import METRICS, NAMESPACE
-from tests.template.cloudformation import ROOT, of_type
+from tests.template.cloudformation import ROOT, of_type, present
 
 OWN = [{"Name": "stack", "Value": "sweephand"}]
 
@@ -42,30 +42,6 @@ SILENT = {"SweeperSilentAlarm", "AuditorSilentAlarm"}
 """Alarms for which a missing value is what they report."""
 KIND = "AWS::CloudWatch::Alarm"
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:night-watch"
-
-
-def _present(deployed, raw, **parameters):
-    """Names of the resources whose condition holds."""
-    stack = deployed(**parameters)
-    wanted = {
-        "HasAlarms": stack_value(raw, "Alarms", parameters),
-        "HasDashboard": stack_value(raw, "Dashboard", parameters),
-        "OnX86": "on",
-        "OnArm": "off",
-        "HasSapFacade": stack_value(raw, "SapFacade", parameters),
-        "HasAzureFacade": stack_value(raw, "AzureFacade", parameters),
-        "HasIdentity": "on" if stack_value(raw, "OutboundIdentity", parameters) != "off" else "off",
-        "HasTasks": "on" if stack_value(raw, "TaskCluster", parameters) else "off",
-    }
-    return {
-        name
-        for name, resource in stack["Resources"].items()
-        if "Condition" not in resource or wanted[resource["Condition"]] == "on"
-    }
-
-
-def stack_value(raw, parameter, given):
-    return given.get(parameter, raw["Parameters"][parameter]["Default"])
 
 
 def test_the_alarms_are_known_to_these_tests(stack):
@@ -163,9 +139,9 @@ def test_an_alarm_names_the_page_that_says_what_to_do(stack, name):
     assert "**Is it urgent?**" in text.partition("\n1. ")[0]
 
 
-def test_alarms_and_dashboard_are_optional_because_they_cost_money(deployed, raw):
-    everything = _present(deployed, raw)
-    bare = _present(deployed, raw, Alarms="off", Dashboard="off")
+def test_alarms_and_dashboard_are_optional_because_they_cost_money(translated):
+    everything = present(translated)
+    bare = present(translated, Alarms="off", Dashboard="off")
 
     assert everything - bare == {*ALARMS, "DashboardOfStack"}
 
