@@ -150,6 +150,7 @@ def test_a_sensible_value_is_accepted(name, value):
         ("VpcSubnets", "vpc-0a1b2c3d"),
         ("VpcSecurityGroups", "default"),
         ("WarmUnits", "11999"),
+        ("AlarmActionArns", ",".join(["arn:aws:sns:us-east-1:123456789012:night-watch"] * 6)),
         ("MetricsOf", "acme"),
         ("MetricsOf", "acme/*"),
         ("MetricsOf", ",".join(["a/b"] * 11)),
@@ -231,7 +232,7 @@ PHYSICAL_NAME = "x" * 110
 """A name as long as the URL of a queue may get."""
 
 
-def _longest(name):
+def longest(name):
     """Returns the longest value of a parameter, or the longest that anybody is likely to give it."""
     facts = PARAMETERS[name]
     likely = {
@@ -249,7 +250,7 @@ def _longest(name):
 
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
 def test_all_parameters_at_their_longest_fit_into_a_functions_environment_together(deployed, function):
-    stack = deployed(**{name: _longest(name) for name in PARAMETERS if PARAMETERS[name]["Type"] == "String"})
+    stack = deployed(**{name: longest(name) for name in PARAMETERS if PARAMETERS[name]["Type"] == "String"})
     variables = stack["Resources"][function]["Properties"]["Environment"]["Variables"]
 
     size = sum(len(key) + len(value if isinstance(value, str) else PHYSICAL_NAME) for key, value in variables.items())
@@ -258,7 +259,7 @@ def test_all_parameters_at_their_longest_fit_into_a_functions_environment_togeth
 
 
 def test_all_lists_at_their_longest_fit_into_one_parameter_of_systems_manager(deployed):
-    lists = deployed(**{name: _longest(name) for name in PARAMETERS if PARAMETERS[name]["Type"] == "String"})
+    lists = deployed(**{name: longest(name) for name in PARAMETERS if PARAMETERS[name]["Type"] == "String"})
     value = lists["Resources"]["Lists"]["Properties"]["Value"]
 
     assert lists["Resources"]["Lists"]["Properties"]["Tier"] == "Intelligent-Tiering"

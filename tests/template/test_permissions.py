@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+from fnmatch import fnmatchcase
+
 import pytest
 
 from sweephand.flow.tenants.callback_keys import OWNER
 from sweephand.security.key_service import CALLBACKS, SECRETS, context
-from tests.template.cloudformation import of_type
+from tests.template.cloudformation import ROOT, of_type
 from tests.template.test_functions import GROUPS, SUBNETS
 
 READS = {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
@@ -211,6 +215,48 @@ def test_every_role_has_the_path_and_the_boundary_of_the_organisation(stack, dep
 
     assert (bound["Path"], bound["PermissionsBoundary"]) == ("/teams/jobs/", BOUNDARY)
     assert (free["Path"], "PermissionsBoundary" in free) == ("/", False)
+
+
+JOINS_SUBNETS = {
+    *("ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DeleteNetworkInterface"),
+    *("ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"),
+}
+"""The rights in Lambda's own policy that a role takes from elsewhere."""
+
+
+def test_the_boundary_of_the_page_allows_all_that_the_roles_may_do(deployed):
+    page = (ROOT / "docs" / "operate" / "enterprise.md").read_text()
+    ((boundary,),) = [
+        policy["Statement"]
+        for text in re.findall(r"```json\n(\{.*?)```", page, re.DOTALL)
+        if (policy := json.loads(text))
+    ]
+    everything = deployed(TargetRoleArns=TARGET_ROLES, TaskCluster="c", TaskDefinitionArns="d", TaskRoleArns="r")
+    used = set().union(*(actions for role in GRANTED for actions in _granted(everything, role).values()))
+
+    assert {"sts:AssumeRole", "ecs:RunTask", "iam:PassRole", "ssm:GetParameter"} <= used
+    assert not [each for each in used | JOINS_SUBNETS if not any(fnmatchcase(each, may) for may in boundary["Action"])]
+    idle = [may for may in boundary["Action"] if not may.startswith(("kms:", "ec2:"))]
+    assert not [may for may in idle if not any(fnmatchcase(each, may) for each in used)]
+
+
+def test_whoever_deploys_may_do_all_that_the_roles_parameters_need(raw):
+    page = (ROOT / "docs" / "guide" / "operating.md").read_text()
+    (policy,) = [
+        json.loads(text) for text in re.findall(r"```json\n(\{.*?)```", page, re.DOTALL) if "iam:CreateRole" in text
+    ]
+    may = {action for statement in policy["Statement"] for action in _listed(statement["Action"])}
+    needs = {
+        "Policies": {"iam:PutRolePolicy", "iam:DeleteRolePolicy"},
+        "ManagedPolicyArns": {"iam:AttachRolePolicy", "iam:DetachRolePolicy"},
+        "PermissionsBoundary": {"iam:PutRolePermissionsBoundary", "iam:DeleteRolePermissionsBoundary"},
+        "AssumeRolePolicyDocument": {"iam:UpdateAssumeRolePolicy"},
+        "Path": {"iam:CreateRole"},
+    }
+
+    for role in GRANTED:
+        assert raw["Resources"][role]["Properties"].keys() == needs.keys()
+    assert set().union(*needs.values()) <= may
 
 
 @pytest.mark.parametrize("role", GRANTED)
