@@ -6,9 +6,11 @@ import json
 import re
 
 import pytest
+from samtranslator.yaml_helper import yaml_parse
 
+from sweephand.domain import watched
 from sweephand.flow.verdict import LONGEST_WAIT_S
-from sweephand.telemetry import METRICS, NAMESPACE
+from sweephand.telemetry import METRICS, NAMESPACE, Telemetry
 from tests.template.cloudformation import ROOT, of_type, present
 
 OWN = [{"Name": "stack", "Value": "sweephand"}]
@@ -137,6 +139,22 @@ def test_an_alarm_names_the_page_that_says_what_to_do(stack, name):
     text = (ROOT / page).read_text()
     assert name in text.partition("\n")[0]
     assert "**Is it urgent?**" in text.partition("\n1. ")[0]
+
+
+def test_the_alarm_in_the_page_watches_a_metric_of_a_listed_collection_as_it_is_written(capsys):
+    page = (ROOT / "docs" / "operate" / "look-after.md").read_text()
+    (text,) = re.findall(r"```yaml\n(NightlyLateness:.*?)```", page, re.DOTALL)
+    (alarm,) = (each["Properties"] for each in yaml_parse(text).values())
+    (part,) = watched.parts("acme/nightly")
+
+    Telemetry("sweephand").measure({part.kind: part.value}, **{alarm["MetricName"]: 61_000})
+
+    line = json.loads(capsys.readouterr().out)
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    assert {each["Name"]: each["Value"] for each in alarm["Dimensions"]} == {
+        name: line[name] for (names,) in [directive["Dimensions"]] for name in names
+    }
+    assert (directive["Namespace"], directive["Metrics"][0]["Unit"]) == (alarm["Namespace"], "Milliseconds")
 
 
 def test_alarms_and_dashboard_are_optional_because_they_cost_money(translated):

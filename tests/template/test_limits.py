@@ -10,7 +10,7 @@ from tests.template.cloudformation import of_type
 from tests.template.test_parameters import PARAMETERS, longest
 
 ARN = "arn:aws-us-gov:dynamodb:us-gov-west-1:123456789012:table/" + "x" * 100
-"""As long as the ARN of a resource may get."""
+"""An ARN, longer than those of the stack's resources."""
 INLINE_POLICIES = 10_240
 """The most characters of all inline policies of a role, without spaces."""
 

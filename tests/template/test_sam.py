@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -24,6 +25,22 @@ def test_sam_validate_reports_nothing():
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "is a valid SAM Template" in done.stdout
+
+
+REGIONS = (
+    *("us-east-1", "eu-central-1", "eu-south-2", "ap-southeast-4", "il-central-1", "me-central-1", "ca-west-1"),
+    "us-gov-west-1",
+)
+UNREACHABLE = "W1028"
+"""What SAM's transform adds for routes under a condition: a branch within a branch of the same condition."""
+
+
+def test_the_translated_template_is_right_in_each_region(translated, tmp_path):
+    (tmp_path / "template.json").write_text(json.dumps(translated, default=str))
+
+    done = run([SAM.with_name("cfn-lint"), "-i", UNREACHABLE, "-r", *REGIONS, "--", tmp_path / "template.json"])
+
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_sam_build_packs_only_the_handler_of_each_function(built):

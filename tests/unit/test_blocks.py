@@ -105,7 +105,7 @@ JSON: dict[str, list[str | None]] = {
     "docs/guide/azure-queues.md": ["JobDraft", "CollectionPatch"],
     "docs/guide/ecs.md": ["JobDraft"],
     "docs/guide/operating.md": [NOT_OF_THE_API],  # a policy of IAM
-    "docs/operate/enterprise.md": [NOT_OF_THE_API],  # a policy of KMS
+    "docs/operate/enterprise.md": [NOT_OF_THE_API, NOT_OF_THE_API],  # a boundary, and a policy of KMS
     "docs/operate/backup.md": [NOT_OF_THE_API],  # resources of CloudFormation
     "docs/recipes/alerts.md": [NOT_OF_THE_API],  # a policy of SNS
     "docs/reference/api.md": ["JobDraft", "answer Problem"],
@@ -235,5 +235,5 @@ def test_parts_of_templates_are_yaml_and_their_job_set_is_what_the_api_takes():
     read = {page: yaml.load(text, _Template) for page, text in found}
 
     assert len(found) == len(read)
-    assert set(read) == {"docs/guide/job-sets.md"}
+    assert set(read) == {"docs/guide/job-sets.md", "docs/operate/look-after.md"}
     _validate("JobSetDraft", {"jobs": json.loads(read["docs/guide/job-sets.md"]["Jobs"]["Properties"]["Jobs"])})
