@@ -660,3 +660,36 @@ def test_held_runs_follow_a_job_to_another_application(api, hand):
 
     assert len(other.work()) == states(api, job)["SUCCESS"] >= 4
     assert hand.work() == []
+
+
+HTTP = dict.fromkeys(("application", "task", "version")) | {"type": "http", "url": "https://example.org/run"}
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["the application stays", "the application is deleted"])
+@pytest.mark.parametrize("how", ["manual", "retry", "changed hook", "removed hook"])
+def test_runs_that_wait_for_workers_go_on_or_end_if_their_action_leaves_the_workers(api, hand, how, deleted):
+    calls = {"type": "http", "url": "https://example.org/run"}
+    if "hook" in how:
+        job = api.create(action=calls, schedules=[], hooks={"onSuccess": REPORT})
+        change: Any = {"hooks": {"onSuccess": HTTP} if how == "changed hook" else None}
+    else:
+        job = create(api, REPORT | {"retry": {"type": "fixed", "delaySeconds": 60, "maxRetries": 3}}, schedules=[])
+        change = {"action": HTTP}
+    api("POST", f"/v1/jobs/{job['id']}/run")
+    if how == "retry":
+        hand.work("failure")
+    api.stage.run(30)
+
+    changed = api("PATCH", f"/v1/jobs/{job['id']}", change)
+    assert changed.status == 200, changed.text
+    if deleted:
+        assert api("DELETE", "/v1/applications/billing").status == 204
+    api.stage.run(120)
+
+    [run] = [run for run in runs(api, job) if run["kind"] == ("on_success" if "hook" in how else "manual")]
+    wanted = ("CANCELLED", "OWNER_GONE") if how == "removed hook" else ("SUCCESS", run["reason"])
+    assert (run["state"], run["reason"]) == wanted
+    if not deleted:
+        assert hand.work() == [], "whoever comes back does not repeat it"
+    api.stage.run(1_800)
+    assert api.stage.waiting() == {}

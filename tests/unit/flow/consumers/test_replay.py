@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sweephand import actions
+from sweephand.domain.application import lane_of
 from sweephand.domain.consumer import Phase
 from sweephand.domain.event import EventType
 from sweephand.domain.instants import text, text_ms
@@ -19,6 +20,7 @@ from sweephand.domain.schedule import Lane
 from sweephand.flow.consumers import deletion, leases
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.runs import replay
+from sweephand.flow.tenants import applications
 from sweephand.security import guard
 from sweephand.store.consumers import consumers as store
 from sweephand.store.dynamo import keys
@@ -254,6 +256,107 @@ def test_the_runs_of_a_deleted_job_end(stage: Stage) -> None:
 
     assert {(run.state, run.reason) for run in stage.runs(planned)} == {(State.CANCELLED, Reason.OWNER_GONE)}
     assert phase(stage) is Phase.LIVE
+
+
+# Jobs that leave their consumer
+
+
+NOTE = "its job no longer names the consumer billing, for which this run was held"
+
+
+ALL, AT_ONCE = {"type": "all"}, {"type": "skip", "maxLatenessSeconds": 30}
+
+
+@pytest.mark.parametrize(("misfire", "wanted"), [(ALL, State.SUCCESS), (AT_ONCE, State.EXPIRED)], ids=["all", "skip"])
+def test_runs_held_for_a_consumer_that_their_job_no_longer_names_go_on_by_their_misfire_policy(
+    stage: Stage, misfire: Mapping[str, object], wanted: State
+) -> None:
+    policies = {"misfire": misfire}
+    planned = stage.create(EACH_5_MINUTES, action=event(consumer="billing"), policies=policies)
+    stage.run(16 * 60)
+    assert states(stage, planned) == [State.HELD] * 3
+
+    stage.change(planned, action=event(), policies=policies)
+    stage.run(20)
+
+    assert [(run.state, run.notes) for run in stage.runs(planned)] == [(wanted, (NOTE,))] * 3
+    stage.run(80)
+    assert [each for _, each in reports(stage)] == ["", "NOTHING_WAITS"]
+    exact(stage, planned)
+
+
+def test_runs_held_for_a_consumer_follow_their_job_to_another_consumer(stage: Stage) -> None:
+    planned = create(stage, EACH_5_MINUTES)
+    stage.run(16 * 60)
+
+    stage.change(planned, action=event(consumer="invoices"))
+    stage.run(20)
+    held = stage.runs(planned)
+    assert {(run.state, run.consumer) for run in held} == {(State.HELD, "invoices")}
+    assert len(held) == 3
+
+    leases.take(stage.world, TENANT, "invoices", "b", 900)
+    leases.start(stage.world, TENANT, "invoices", "b")
+    stage.run(30)
+
+    assert events(stage) == [("job.missed", text(NOON + n * 5 * MINUTE)) for n in (1, 2, 3)]
+    exact(stage, planned)
+
+
+def test_runs_go_on_at_once_if_the_other_consumer_is_live(stage: Stage) -> None:
+    leases.take(stage.world, TENANT, "invoices", "b", 900)
+    leases.start(stage.world, TENANT, "invoices", "b")
+    stage.run(10)
+    planned = create(stage, EACH_5_MINUTES)
+    stage.run(11 * 60)
+    leases.take(stage.world, TENANT, "invoices", "b", 900)
+
+    stage.change(planned, action=event(consumer="invoices"))
+    stage.run(30)
+
+    assert states(stage, planned) == [State.SUCCESS] * 2
+    assert [each for _, each in events(stage)] == [text(NOON + n * 5 * MINUTE) for n in (1, 2)]
+
+
+def test_runs_whose_message_was_lost_go_on_with_the_consumers_wake(stage: Stage) -> None:
+    planned = create(stage, EACH_5_MINUTES)
+    stage.run(6 * 60)
+    stage.change(planned, action=event())
+    stage.sqs.purge(aws.URLS[Lane.FAST])
+
+    stage.run(16 * 60)
+
+    assert set(states(stage, planned)) == {State.SUCCESS}
+
+
+@pytest.mark.parametrize("first", ["leave", "delete"])
+def test_a_consumer_that_is_deleted_after_its_jobs_left_it_leaves_nothing_held(stage: Stage, first: str) -> None:
+    planned = create(stage, EACH_5_MINUTES)
+    stage.run(6 * 60)
+
+    if first == "leave":
+        stage.change(planned, action=event())
+    deletion.delete(stage.world, TENANT, "billing", force=True)
+    stage.run(60)
+
+    wanted = {State.SUCCESS} if first == "leave" else {State.MISSED}
+    assert set(states(stage, planned)) == wanted
+    stage.run(2_000)
+    with stage.untapped():
+        assert not any(item["sk"]["S"] == keys.consumer("billing") for item in stage.items()) or first == "delete"
+
+
+def test_runs_held_for_the_consumer_of_a_job_that_goes_to_workers_go_there(stage: Stage) -> None:
+    applications.register(stage.world, TENANT, "billing", None)
+    planned = create(stage, EACH_5_MINUTES)
+    stage.run(6 * 60)
+    action = {"type": "queue", "application": "billing", "task": "report"}
+
+    stage.change(planned, action=actions.draft(action, field="action", guard=guard.GuardSettings()))
+    stage.run(20)
+
+    [body] = stage.sqs.bodies(stage.world.queue.url(lane_of(TENANT, "billing", None)))
+    assert json.loads(body)["run"] == stage.runs(planned)[0].uuid
 
 
 # The reports that a consumer is away

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from sweephand.domain import application
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
+from sweephand.domain.consumer import consumer_of
 from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload, by_owner
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
@@ -288,6 +289,7 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         _explain(world, new, done, wanted)
     send_ahead(world, before, after)
     _leave_workers(world, before, after)
+    _leave_consumer(world, before, after)
     if not many and collection.state is CollectionState.ENABLED:
         replan.send_ahead(world, carried.ahead)
     if collection.events is Events.ALL:
@@ -323,16 +325,37 @@ def _check(world: World, planned: Planned, wanted: _Wanted) -> None:
 
 
 def _leave_workers(world: World, before: Job, after: Job) -> None:
-    """Has runs that no worker took sent on if the job's action is carried out elsewhere now.
+    """Has runs that no worker took sent on if one of the job's actions left its workers.
 
-    If the message is lost, they are judged again once their policy ends them.
+    If the message is lost, those that are held are judged again once their policy ends them.
     """
-    if before.action.kind != application.QUEUE:
-        return
-    if lane_of(before.action, before.tenant) == lane_of(after.action, after.tenant):
+    lanes = _lanes_of_workers(after)
+    if all(lanes.get(path) == lane for path, lane in _lanes_of_workers(before).items()):
         return
     at = world.clock.now() + LISTED_WITHIN
     world.queue.send([Delivery(Pointer(after.tenant, after.id, None, "", at, subject=Subject.LEFT), at, Lane.FAST)])
+
+
+def _lanes_of_workers(job: Job) -> dict[str, Lane]:
+    """Returns the queues of the workers that carry out actions of the job, by the path of the action."""
+    named = {"action": job.action, "errorAction": job.error_action, **job.hooks}
+    return {
+        path: lane_of(action, job.tenant)
+        for path, action in named.items()
+        if action is not None and action.kind == application.QUEUE
+    }
+
+
+def _leave_consumer(world: World, before: Job, after: Job) -> None:
+    """Has the runs that are held for the job's consumer let go if the job names another one now, or none.
+
+    If the message is lost, they go on with the next wake of that consumer.
+    """
+    name = consumer_of(before)
+    if name is not None and name != consumer_of(after):
+        at = world.clock.now() + LISTED_WITHIN
+        word = Pointer(after.tenant, name, None, name, at, subject=Subject.CONSUMER)
+        world.queue.send([Delivery(word, at, Lane.FAST)])
 
 
 def _check_for_end(world: World, job: Job) -> None:

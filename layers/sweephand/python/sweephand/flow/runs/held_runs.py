@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sweephand.domain.consumer import Consumer, Phase
 from sweephand.domain.message import Pointer
@@ -39,13 +39,7 @@ def hold(
     that it is reported as away.
     """
     assert context.job is not None
-    if not _known(world, pointer.tenant, consumer).watched:
-        store.watch(world.table, pointer.tenant, consumer, world.clock.now() + WAKE_AGAIN, world.shards)
-        _remember(world, replace(_known(world, pointer.tenant, consumer), watched=True))
-    if (known := _known(world, pointer.tenant, consumer)).watched_since is None:
-        since = max(pointer.instant, world.clock.now() - JUST_NOW)
-        absence.watch(world, known, since)
-        _remember(world, replace(known, watched_since=since))
+    expect(world, pointer.tenant, consumer, pointer.instant)
     run: Run = replace(
         run_action.new_run(context.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.HELD, pointer.instant),
         reason=Reason.CONSUMER_AWAY,
@@ -54,6 +48,17 @@ def hold(
         consumer=consumer,
     )
     return ledger.claim_first(world.table, run, shards=world.shards, lane=lane)
+
+
+def expect(world: World, tenant: str, consumer: str, since: datetime) -> None:
+    """Writes the wake and the watch of a consumer for which a run will be held. Raises Unavailable."""
+    if not _known(world, tenant, consumer).watched:
+        store.watch(world.table, tenant, consumer, world.clock.now() + WAKE_AGAIN, world.shards)
+        _remember(world, replace(_known(world, tenant, consumer), watched=True))
+    if (known := _known(world, tenant, consumer)).watched_since is None:
+        begun_at = max(since, world.clock.now() - JUST_NOW)
+        absence.watch(world, known, begun_at)
+        _remember(world, replace(known, watched_since=begun_at))
 
 
 def _known(world: World, tenant: str, name: str) -> Consumer:

@@ -2,6 +2,7 @@
 
 Each step is one conditional write and a message. If either is lost, the next heartbeat repeats it. While the consumer
 is away, its wake ends the runs that it will not get, so that each job holds few runs however long the consumer is away.
+Runs of a job that no longer names the consumer go where the job's present action is carried out.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sweephand.domain.consumer import Consumer, Dropped, MissedRule, Mode, Phase
+from sweephand.domain.consumer import Consumer, Dropped, MissedRule, Mode, Phase, consumer_of
 from sweephand.domain.instants import text
 from sweephand.domain.job import Job
 from sweephand.domain.members.json_text import dumps
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import Reason, Run, State
+from sweephand.domain.runs import run_action
 from sweephand.domain.runs.run_action import lane_now
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
 from sweephand.flow.retention import run_expiry
-from sweephand.flow.runs import settle
+from sweephand.flow.runs import held_runs, settle
 from sweephand.flow.runs.perform import put_event
 from sweephand.flow.tenants import absence
 from sweephand.flow.world import World
@@ -173,18 +175,31 @@ def _held(world: World, consumer: Consumer) -> Iterator[Run]:
 
 @dataclass(frozen=True)
 class _Backlog:
-    """The held runs of a job as the index lists them, oldest first."""
+    """The held runs of a job as the index lists them, oldest first. job: None if it was deleted."""
 
-    rule: MissedRule
-    collection: str | None
+    job: Job | None
     job_id: str
     entries: Sequence[tuple[str, str]]
+
+    @property
+    def rule(self) -> MissedRule:
+        return MissedRule.of(self.job)
+
+    def left(self, consumer: Consumer) -> bool:
+        """Returns whether the job no longer names the consumer."""
+        return self.job is not None and consumer_of(self.job) != consumer.name
 
 
 def _choose(world: World, consumer: Consumer, *, starting: bool) -> bool:
     """Ends the runs that the consumer will not get. Returns False if more are left than one message ends."""
     now, left = world.clock.now(), DROPPED_AT_ONCE
     for backlog in _backlogs(world, consumer):
+        if backlog.left(consumer):
+            _let_go(world, consumer, backlog, backlog.entries[:left])
+            left -= len(backlog.entries)
+            if left < 0:
+                return False
+            continue
         planned = [store.planned_at(key) for key in backlog.entries]
         kept = _kept(consumer, backlog.rule, planned, now, starting=starting)
         going = [*backlog.entries[: kept.start], *backlog.entries[kept.stop :]]
@@ -221,9 +236,28 @@ def _backlogs(world: World, consumer: Consumer) -> Iterator[_Backlog]:
         if owner in job_of:
             of_job[job_of[owner]] += entries
     for job_id, entries in of_job.items():
-        job = there.get(job_id)
-        in_order = sorted(entries, key=lambda key: key[1])
-        yield _Backlog(MissedRule.of(job), None if job is None else job.collection, job_id, in_order)
+        yield _Backlog(there.get(job_id), job_id, sorted(entries, key=lambda key: key[1]))
+
+
+def _let_go(world: World, consumer: Consumer, backlog: _Backlog, entries: Sequence[tuple[str, str]]) -> None:
+    """Holds runs for the consumer that their job names now; without one, sends them to where its action is carried out.
+
+    There, the gate judges them like runs that no worker took: by the misfire policy of their schedule.
+    """
+    job, now = backlog.job, world.clock.now()
+    assert job is not None
+    name, lane = consumer_of(job), run_action.lane_of(job.action, job.tenant)
+    if name is not None:
+        held_runs.expect(world, job.tenant, name, now)
+    note = f"its job no longer names the consumer {consumer.name}, for which this run was held"
+    for run in store.still_held(world.table, consumer.name, entries):
+        free = replace(run, consumer=name, wake_at=None if name else now + WAKE)
+        if isinstance(store.let_go(world.table, free, note, shards=world.shards, lane=lane), Refused):
+            raise Moved
+        if name is None:
+            settle.send_pointer(world, lane, free)
+    if name is not None:
+        send_word(world, Consumer(job.tenant, name), now + NOTICED)
 
 
 def _by_schedule(entries: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
@@ -253,7 +287,7 @@ def _drop(
             state=State.MISSED,
             message=f"the consumer {consumer.name} was {'away' if consumer.ends_until is None else 'deleted'}",
             finished_at=now,
-            expires_at=run_expiry(world, run.tenant, backlog.collection, now),
+            expires_at=run_expiry(world, run.tenant, backlog.job and backlog.job.collection, now),
             wake_at=now + WAKE,
         )
         for run in runs

@@ -91,19 +91,29 @@ def _held(message: Delivered, pointer: Pointer, context: RunContext) -> Run:
 
 
 def send_on(world: World, asked: Pointer) -> None:
-    """Sends runs that no worker has taken to where the job's present action is carried out. Raises Unavailable.
+    """Sends runs that no worker has taken to executors, who pass them on to where the job's actions are carried out.
 
-    May be repeated: a run that has begun is not held any more.
+    These are also manual runs, retries and hooks. May be repeated: a run that has begun does not wait any more. Raises
+    Unavailable.
     """
     job, now = jobs.read_job(world.table, asked.tenant, asked.job), world.clock.now()
     if job is None:
         return
-    owners = {each.id for each in jobs.read_schedules(world.table, job.tenant, job.id)}
+    owners = {job.id, *(each.id for each in jobs.read_schedules(world.table, job.tenant, job.id))}
     found = run_lists.recent(world, job.tenant, Span(now - MAX_AGE, now), now, owners, reaching=False)
-    held = [run for run in found if isinstance(run, Run) and run.state is State.HELD and run.consumer is None]
-    lane = run_action.lane_of(job.action, job.tenant)
-    if world.queue.send([Delivery(ledger.pointer_to(run), now, lane) for run in held]):
+    waiting = [run for run in found if isinstance(run, Run) and _waits_for_workers(run)]
+    for run in waiting:
+        if run.wake_at is not None:
+            ledger.wake_elsewhere(world.table, run, shards=world.shards, lane=Lane.FAST)
+    if world.queue.send(
+        [Delivery(ledger.pointer_to(run), max(now, run.not_before or now), Lane.FAST) for run in waiting]
+    ):
         raise Unavailable("some of the runs could not be sent on")
+
+
+def _waits_for_workers(run: Run) -> bool:
+    """Returns whether a run may wait in the queue of an application, not for a consumer or under a flow key."""
+    return run.state in CLAIMABLE | {State.HELD} and run.consumer is None and not run.in_line
 
 
 def _watch(world: World, pointer: Pointer, context: RunContext) -> None:

@@ -185,6 +185,17 @@ def send_on(table: Table, consumer: Consumer, run: Run, *, shards: SupportsInt, 
     )
 
 
+def let_go(table: Table, run: Run, note: str, *, shards: SupportsInt, lane: Lane) -> Written | Refused:
+    """Lets go of a held run that is not for its consumer any more. run: its new state, held for another or nobody."""
+    actions = [
+        assign(RunItem.consumer, run.consumer),
+        RunItem.notes.add({note}),
+        *run_rows.attention(run, table),
+        *([] if run.wake_at is None else run_rows.wake_actions(run, run.wake_at, shards=shards, lane=lane)),
+    ]
+    return table.update(*run_rows.key_of(run), actions, STILL_HELD)
+
+
 def go_live(table: Table, consumer: Consumer) -> Written | Refused:
     """Ends the replay. From now on, events are sent as they fall due."""
     actions = [assign(ConsumerItem.phase, Phase.LIVE.value), *removal(ConsumerItem, "decided current")]

@@ -267,6 +267,12 @@ def end_wait(table: Table, run: Run, at: datetime, *, shards: SupportsInt, lane:
     return table.update(*key_of(run), actions, state_as_read(run))
 
 
+def wake_elsewhere(table: Table, run: Run, *, shards: SupportsInt, lane: Lane) -> None:
+    """Has the wake of a waiting run go to another queue, unless the run has moved on. run: as read, with a wake."""
+    assert run.wake_at is not None
+    table.update(*key_of(run), wake_actions(run, run.wake_at, shards=shards, lane=lane), state_as_read(run))
+
+
 def note(table: Table, run: Run, text: str) -> None:
     """Notes a report that came after the end. A run keeps at most twenty notes."""
     few = RunItem.notes.does_not_exist() | (size(RunItem.notes) < MOST_NOTES)  # type: ignore[no-untyped-call]
