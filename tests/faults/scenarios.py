@@ -23,7 +23,7 @@ from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey, Rate
 from sweephand.domain.instants import EPOCH, epoch_ms, text, up_to_second
-from sweephand.domain.job import Job, JobDraft, Pause, Payload, integer_id
+from sweephand.domain.job import ActionDraft, Job, JobDraft, Pause, Payload, integer_id
 from sweephand.domain.job_set import Member, Wanted
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
@@ -950,6 +950,25 @@ class ConsumerDeleted(Scenario):
 
     def _there(self, at: Play) -> bool:
         return at.ask(lambda: consumer_rows.read(at.scene.world.table, TENANT, "c")) is not None
+
+
+class ConsumerLeft(Scenario):
+    """A job names another consumer while events wait for the first one, and then none: they go on."""
+
+    name = "consumer-left"
+
+    def history(self, at: Play) -> None:
+        policies = {"misfire": {"type": "all"}, "overlap": "allow"}
+        job = at.create(counted(3), action=self._event(consumer="c"), policies=policies)
+        at.expect(job, dict.fromkeys(minutes(1, 2, 3), State.SUCCESS))
+        at.go_to(2.5)
+        at.ask(lambda: at.scene.change(job, action=self._event(consumer="d"), policies=policies))
+        at.go_to(3.5)
+        at.ask(lambda: at.scene.change(job, action=self._event(), policies=policies))
+        at.go_until(lambda: sum(run.finished for run in at.runs()) == 3)
+
+    def _event(self, **members: str) -> ActionDraft:
+        return draft({"type": "event", **members}, field="action", guard=GUARD)
 
 
 class ManySchedules(Scenario):

@@ -113,6 +113,7 @@ ELSEWHERE = {
     "flow/delivery/dispatch.Hand.more delete": "the same",
     "flow/jobs/change._leave_workers send": "contract/native/test_absent_workers.py: a job leaves its workers",
     "flow/runs/unclaimed.send_on send": "the same",
+    "store/runs/ledger.wake_elsewhere update": "the same",
     "store/index/shards.Shards.learn update": "unit/flow/sweep/test_shards.py: shards are raised",
     "store/jobs/jobs.schedules_at batch_get": "unit/flow/series/test_moving.py: newer time-zone data",
     "store/runs/spread._is_noted update": "unit/store/test_spread.py: a busy day",
