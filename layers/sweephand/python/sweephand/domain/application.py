@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sweephand.domain.schedule import APPLICATION, Lane
 from sweephand.records import dataclass
@@ -45,6 +45,9 @@ class Application:
     noted: while the application is watched, and for long leases. tasks: those that the workers of this version know.
     """
 
+    noun: ClassVar[str] = "application"
+    registered: ClassVar[bool] = True
+
     tenant: str
     name: str
     version: str | None
@@ -64,6 +67,22 @@ class Application:
     def title(self) -> str:
         """Returns the name for people."""
         return self.name if self.version is None else f"{self.name} version {self.version}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.name, self.version or ""
+
+    @property
+    def event_key(self) -> str:
+        return str(self.lane)
+
+    @property
+    def in_events(self) -> dict[str, Any]:
+        return {"application": self.name, "applicationVersion": self.version}
+
+    @property
+    def in_lists(self) -> dict[str, Any]:
+        return {"name": self.name, "version": self.version, "waiting": self.waiting}
 
 
 def lane_of(tenant: str, name: str, version: str | None) -> Lane:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sweephand.domain.job import Job
 from sweephand.records import dataclass
@@ -45,6 +45,9 @@ class Consumer:
     waiting: those of its watch, as for an application, for which messages wait instead of held runs.
     """
 
+    noun: ClassVar[str] = "consumer"
+    registered: ClassVar[bool] = True
+
     tenant: str
     name: str
     holder: str | None = None
@@ -63,6 +66,22 @@ class Consumer:
     def is_held(self, now: datetime) -> bool:
         """Returns whether somebody holds its lease."""
         return self.lease_until is not None and self.lease_until > now
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def event_key(self) -> str:
+        return f"{self.tenant}:{self.name}"
+
+    @property
+    def in_events(self) -> dict[str, Any]:
+        return {"consumer": self.name}
+
+    @property
+    def in_lists(self) -> dict[str, Any]:
+        return {"name": self.name, "version": None, "waiting": self.waiting}
 
     def phase_at(self, now: datetime) -> Phase:
         return self.phase if self.is_held(now) else Phase.AWAY

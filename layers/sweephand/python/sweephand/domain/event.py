@@ -12,24 +12,18 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sweephand.domain.application import Application
 from sweephand.domain.collection import Collection, CollectionState, Events, Tenant
 from sweephand.domain.failure import Group, Signature, signature_of
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import APART, FAILED, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
-from sweephand.lazy import lazy
 from sweephand.records import dataclass
-
-with lazy():
-    from sweephand.domain import consumer, silence
 
 if TYPE_CHECKING:
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
-
-    Watched = Application | consumer.Consumer | silence.SilentTarget
+    from sweephand.domain.watched import Watched
 
 SOURCE = "sweephand"
 VERSION = 1
@@ -322,18 +316,9 @@ def of_back(watched: Watched, reason: str, at: datetime) -> Event:
 
 def _of_watch(what: str, watched: Watched, at: datetime, members: Mapping[str, Any]) -> Event:
     assert watched.watched_since is not None
-    match watched:
-        case Application():
-            noun, key = "application", str(watched.lane)
-            who: dict[str, Any] = {"application": watched.name, "applicationVersion": watched.version}
-        case consumer.Consumer():
-            noun, key, who = "consumer", f"{watched.tenant}:{watched.name}", {"consumer": watched.name}
-        case silence.SilentTarget():
-            noun, key = "target", f"{watched.tenant}:{watched.digest}"
-            who = {"host": watched.host, "wholeHost": watched.name == watched.host}
-    key += f":{epoch_ms(watched.watched_since)}"
-    who["since"] = text_ms(watched.watched_since)
-    return _event(EventType(f"{noun}.{what}"), key, at, watched.tenant, None, {**who, **members})
+    kind, key = EventType(f"{watched.noun}.{what}"), f"{watched.event_key}:{epoch_ms(watched.watched_since)}"
+    who = {**watched.in_events, "since": text_ms(watched.watched_since)}
+    return _event(kind, key, at, watched.tenant, None, {**who, **members})
 
 
 def of_operation(operation: Operation) -> Event:

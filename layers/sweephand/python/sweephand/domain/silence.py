@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any, ClassVar
 
 from sweephand.domain.collection import Silence
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
@@ -30,12 +31,32 @@ LEAST_WAIT, MOST_WAIT = timedelta(seconds=15), timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class SilentTarget:
-    """A target that is watched because it does not answer. watched_since: since when; see Application."""
+    """A target that is watched because it does not answer. waiting: 1 while its note stands."""
+
+    noun: ClassVar[str] = "target"
+    registered: ClassVar[bool] = False
 
     tenant: str
     name: str
     watched_since: datetime | None = None
     away_at: datetime | None = None
+    waiting: int = 0
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.digest,)
+
+    @property
+    def event_key(self) -> str:
+        return f"{self.tenant}:{self.digest}"
+
+    @property
+    def in_events(self) -> dict[str, Any]:
+        return {"host": self.host, "wholeHost": self.name == self.host}
+
+    @property
+    def in_lists(self) -> dict[str, Any]:
+        return {"name": self.host, "version": None, "waiting": None}
 
     @property
     def host(self) -> str:

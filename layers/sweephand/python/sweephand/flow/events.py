@@ -27,8 +27,8 @@ from sweephand.store.runs import ledger
 if TYPE_CHECKING:
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
+    from sweephand.domain.watched import Watched
     from sweephand.security.caller import Caller, Credential
-    from sweephand.store.tenants.watches import Watched
 
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:

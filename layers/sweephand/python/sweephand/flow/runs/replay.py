@@ -287,7 +287,7 @@ def _drop(
             state=State.MISSED,
             message=f"the consumer {consumer.name} was {'away' if consumer.ends_until is None else 'deleted'}",
             finished_at=now,
-            expires_at=run_expiry(world, run.tenant, backlog.job and backlog.job.collection, now),
+            expires_at=run_expiry(world, run.tenant, None if backlog.job is None else backlog.job.collection, now),
             wake_at=now + WAKE,
         )
         for run in runs

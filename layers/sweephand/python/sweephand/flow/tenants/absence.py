@@ -10,10 +10,10 @@ count as there only if one of them claims a run or holds one under its lease.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweephand.domain.application import CHECKED_AFTER, CLAIMS_WITHIN, Application
 from sweephand.domain.collection import Silence
@@ -24,6 +24,7 @@ from sweephand.domain.run import Kind
 from sweephand.domain.runs import run_action
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import SilentTarget
+from sweephand.domain.watched import Watched
 from sweephand.flow import events
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.tenants import tenancy
@@ -31,12 +32,11 @@ from sweephand.flow.world import World
 from sweephand.messaging.run_queue import Delivery
 from sweephand.records import dataclass
 from sweephand.store.consumers import consumers
-from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Written
 from sweephand.store.jobs import jobs
 from sweephand.store.tenants import applications, tenants, watches
-from sweephand.store.tenants.watches import Watched
 from sweephand.store.views import runs as run_views
+from sweephand.store.views import tenants as views
 
 MOST_WAITING = 100
 """How many of the runs that are held for a consumer are counted."""
@@ -72,8 +72,7 @@ def watch(world: World, watched: Watched, since: datetime, schedule: str | None 
     """
     if watched.watched_since is not None:
         return
-    if isinstance(watched, Application):
-        _ask_workers(world, watched)
+    _RULES[watched.noun].go_on(world, watched)
     now = world.clock.now()
     if isinstance(watches.begin(world.table, watched, since, now, world.shards), Written):
         _send_check(world, watched, now + CHECKED_AFTER, schedule)
@@ -98,8 +97,10 @@ def came(world: World, tenant: str, name: str, version: str | None, until: datet
     """
     with tolerated(world, "that a worker came is noted with its next claim"):
         found = applications.read(world.table, tenant, name, version)
-        if found is None or found.watched_since is None:
-            _forget_watched(world, tenant, keys.application(name, version))
+        if found is None:
+            return
+        if found.watched_since is None:
+            _ask_no_more(world, found)
             return
         _note_busy(world, found, until)
         now = world.clock.now()
@@ -107,9 +108,9 @@ def came(world: World, tenant: str, name: str, version: str | None, until: datet
             _send_check(world, found, now)
 
 
-def _forget_watched(world: World, tenant: str, application: str) -> None:
-    tenants.note_watched(world.table, tenant, application, watched=False)
-    world.terms.forget(tenant)
+def _ask_no_more(world: World, application: Application) -> None:
+    tenants.note_watched(world.table, application.tenant, watches.key_of(application)[1], watched=False)
+    world.terms.forget(application.tenant)
 
 
 def holds(world: World, tenant: str, job_id: str, kind: Kind, until: datetime) -> None:
@@ -168,40 +169,21 @@ def check(world: World, pointer: Pointer) -> None:
 
     Events are published before they are noted: a repetition has the same id.
     """
-    watched = _read(world, pointer.tenant, pointer.job)
+    watched = views.watched(world.table, pointer.tenant, pointer.job)
     if watched is None or watched.watched_since is None:
         return
-    if isinstance(watched, Application):
-        _ask_workers(world, watched)
-    standing = _standing(world, watched, pointer.schedule)
+    rules = _RULES[watched.noun]
+    rules.go_on(world, watched)
+    standing = rules.standing(world, watched, pointer.schedule)
     if standing.known_at is not None:
         _send_check(world, watched, standing.known_at, pointer.schedule)
     elif standing.received and (watched.away_at is not None or not standing.waiting):
         end(world, watched, Back.RECEIVED)
-        _watch_on(world, watched, standing)
+        rules.watch_on(world, watched, standing.waiting)
     elif not standing.waiting:
         end(world, watched, Back.NOTHING_WAITS)
     elif not standing.received:
         _away(world, watched, standing)
-
-
-def _read(world: World, tenant: str, sk: str) -> Watched | None:
-    kind, name, *version = keys.parts(sk)
-    if kind == keys.APPLICATION:
-        return applications.read(world.table, tenant, name, version[0] or None)
-    if kind == keys.TARGET:
-        return watches.read_target(world.table, tenant, sk)
-    return consumers.read(world.table, tenant, name)
-
-
-def _standing(world: World, watched: Watched, schedule: str | None) -> _Standing:
-    match watched:
-        case Application():
-            return _of_application(world, watched, schedule)
-        case Consumer():
-            return _of_consumer(world, watched)
-        case SilentTarget():
-            return _of_target(world, watched)
 
 
 def _of_application(world: World, application: Application, schedule: str | None) -> _Standing:
@@ -233,13 +215,13 @@ def _claimed_since(world: World, application: Application, schedule: str) -> boo
     return any(run.started_at is not None for run in later)
 
 
-def _of_consumer(world: World, consumer: Consumer) -> _Standing:
+def _of_consumer(world: World, consumer: Consumer, _: str | None) -> _Standing:
     held = consumers.held(world.table, consumer.tenant, consumer.name, MOST_WAITING)
     waiting = sum(1 for _, _ in zip(range(MOST_WAITING), held, strict=False))
     return _Standing(waiting, received=consumer.phase_at(world.clock.now()) is not Phase.AWAY)
 
 
-def _of_target(world: World, target: SilentTarget) -> _Standing:
+def _of_target(world: World, target: SilentTarget, _: str | None) -> _Standing:
     """Judges by the note in the tenant's row, which the first answer removes. A later note begins another watch."""
     note = _note_of(world, target)
     if note is None or note.since != target.watched_since:
@@ -252,14 +234,42 @@ def _note_of(world: World, target: SilentTarget) -> Silence | None:
     return None if tenant is None else tenant.silences.get(target.name)
 
 
-def _watch_on(world: World, before: Watched, standing: _Standing) -> None:
-    """Watches on: a consumer may stop in the middle of its replay, and a target may already have failed again."""
-    if isinstance(before, Consumer) and standing.waiting:
-        after = consumers.read(world.table, before.tenant, before.name)
-        if after is not None:
-            watch(world, after, world.clock.now())
-    elif isinstance(before, SilentTarget) and (note := _note_of(world, before)) is not None:
+def _watch_replay(world: World, before: Consumer, waiting: int) -> None:
+    """Watches a consumer for which runs are held: it may stop in the middle of its replay."""
+    after = consumers.read(world.table, before.tenant, before.name) if waiting else None
+    if after is not None:
+        watch(world, after, world.clock.now())
+
+
+def _watch_note(world: World, before: SilentTarget, _: int) -> None:
+    """Watches a target that has already failed again."""
+    note = _note_of(world, before)
+    if note is not None:
         watch(world, SilentTarget(before.tenant, before.name), note.since)
+
+
+def _nothing(_world: World, _watched: Watched, _waiting: int = 0) -> None:
+    """Does nothing."""
+
+
+class _Rules(NamedTuple):
+    """The rules of one kind, whose functions take things of this kind only.
+
+    standing: judges it. go_on: called when its watch begins and at each check. stop: called before the watch ends.
+    watch_on: begins another watch after it is back, if something still waits or already waits again.
+    """
+
+    standing: Callable[[World, Any, str | None], _Standing]
+    go_on: Callable[[World, Any], None] = _nothing
+    stop: Callable[[World, Any], None] = _nothing
+    watch_on: Callable[[World, Any, int], None] = _nothing
+
+
+_RULES: Mapping[str, _Rules] = {
+    Application.noun: _Rules(_of_application, _ask_workers, _ask_no_more),
+    Consumer.noun: _Rules(_of_consumer, watch_on=_watch_replay),
+    SilentTarget.noun: _Rules(_of_target, watch_on=_watch_note),
+}
 
 
 def _away(world: World, watched: Watched, standing: _Standing) -> None:
@@ -267,7 +277,7 @@ def _away(world: World, watched: Watched, standing: _Standing) -> None:
     if watched.away_at is None:
         events.away(world, watched, {"reason": standing.reason} if standing.reason else {"waiting": waiting}, now)
         watches.mark_away(world.table, watched, now, waiting)
-    elif not isinstance(watched, SilentTarget) and watched.waiting != waiting:
+    elif watched.waiting != waiting:
         watches.count_waiting(world.table, watched, waiting)
     world.journal.count("Away")
 
@@ -279,6 +289,5 @@ def end(world: World, watched: Watched, why: Back) -> None:
     if watched.away_at is not None:
         seen_at = watched.seen_at if isinstance(watched, Application) else None
         events.back(world, watched, why.value, seen_at or world.clock.now())
-    if isinstance(watched, Application):
-        _forget_watched(world, watched.tenant, watches.key_of(watched)[1])
+    _RULES[watched.noun].stop(world, watched)
     watches.end(world.table, watched)

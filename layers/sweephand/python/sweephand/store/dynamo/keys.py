@@ -5,7 +5,7 @@ Each part is encoded, so that no name can forge a key. Every partition key begin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from urllib.parse import unquote
 from zlib import crc32
@@ -31,6 +31,7 @@ LOOK = "#LOOK"
 STACK_AWAY = "STACK#AWAY"
 APPLICATION = "APP"
 TARGET = "TARGET"
+CONSUMER = "CONSUMER"
 SPREAD = "SPREAD"
 CALENDAR_TEXT = "CALV"
 LAST_START = "LASTSTART"
@@ -76,7 +77,7 @@ error_runs = _of_tenant("ERROR")
 """The partition of a group's failed runs."""
 job_set_rows = _of_tenant("SET")
 """The partition of a job set's members."""
-consumer_rows = _of_tenant("CONSUMER")
+consumer_rows = _of_tenant(CONSUMER)
 """The partition of a consumer's wake and of its dropped occurrences; in the index `attention`, of its held runs."""
 
 # The tenant's own partition, and sort keys, by a name or an id
@@ -85,8 +86,6 @@ tenant = _of("TENANT")
 collection = _of("COL")
 calendar = _of("CAL")
 calendar_use = _of("USE")
-target = _of(TARGET)
-"""The key of a watched target, by the digest of its host or address."""
 replan = _of("REPLAN")
 flow_key = _of("KEY")
 turnstile = _of("TURN")
@@ -103,7 +102,7 @@ redirect = _of("REDIRECT")
 job_set = _of("SET")
 member = _of("MEMBER")
 """The key of a job set's member: the key of its job in the set."""
-consumer = _of("CONSUMER")
+consumer = _of(CONSUMER)
 dropped = _of("DROPPED")
 """The key of the count of a job's occurrences that its consumer will not get."""
 unpublished = _of("TELL")
@@ -166,7 +165,13 @@ def places(facade: str, beginning: str) -> str:
 
 def application(name: str, version: str | None) -> str:
     """Returns the key of an application, or of one of its versions."""
-    return f"{APPLICATION}#{part(name)}#{part(version or '')}"
+    return watched("application", (name, version or ""))
+
+
+def watched(noun: str, names: Iterable[str]) -> str:
+    """Returns the key of the row of something that may be away, by its noun."""
+    prefix = {"application": APPLICATION, "consumer": CONSUMER, "target": TARGET}[noun]
+    return "#".join([prefix, *map(part, names)])
 
 
 def away(tenant_name: str, sk: str) -> str:

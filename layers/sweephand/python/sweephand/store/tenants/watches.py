@@ -11,20 +11,18 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, SupportsInt
 
-from sweephand.domain.application import CHECKED_AGAIN, Application
-from sweephand.domain.consumer import Consumer
+from sweephand.domain.application import CHECKED_AGAIN
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import SilentTarget
+from sweephand.domain.watched import Watched
 from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written, if_any
+from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
 from sweephand.store.dynamo.expressions import Condition, assign, every, removal
 from sweephand.store.dynamo.flat_models import TENANT, Codec, Integer, UnicodeAttribute
 from sweephand.store.dynamo.table import Item
-
-Watched = Application | Consumer | SilentTarget
 
 
 class WatchedItem(Item):
@@ -49,22 +47,11 @@ _TARGETS = Codec(SilentTarget, TargetItem, {"tenant": TENANT})
 target_of = _TARGETS.read
 
 
-def read_target(table: Table, tenant: str, sk: str) -> SilentTarget | None:
-    return if_any(target_of, table.get(TargetItem, keys.tenant(tenant), sk))
-
-
 OF_WATCH = "watched_since away_at waiting seen_at shard next_run_at sweep"
 
 
 def key_of(watched: Watched) -> tuple[str, str]:
-    match watched:
-        case Application():
-            sk = keys.application(watched.name, watched.version)
-        case Consumer():
-            sk = keys.consumer(watched.name)
-        case SilentTarget():
-            sk = keys.target(watched.digest)
-    return keys.tenant(watched.tenant), sk
+    return keys.tenant(watched.tenant), keys.watched(watched.noun, watched.parts)
 
 
 NEW: Condition = WatchedItem.watched_since.does_not_exist()
@@ -88,9 +75,9 @@ def begin(table: Table, watched: Watched, since: datetime, now: datetime, shards
         assign(WatchedItem.next_run_at, epoch_s(now + CHECKED_AGAIN)),
         assign(WatchedItem.sweep, str(SweepText(Waits.WATCH, Lane.FAST))),
     ]
-    if isinstance(watched, SilentTarget):
-        return table.update(pk, sk, [*actions, assign(TargetItem.name, watched.name)], NEW)
-    return table.update(pk, sk, actions, UNWATCHED)
+    if watched.registered:
+        return table.update(pk, sk, actions, UNWATCHED)
+    return table.update(pk, sk, [*actions, assign(TargetItem.name, watched.name)], NEW)
 
 
 def see(table: Table, watched: Watched, now: datetime) -> Written | Refused:
@@ -117,10 +104,10 @@ def count_waiting(table: Table, watched: Watched, waiting: int) -> Written | Ref
 def end(table: Table, watched: Watched) -> Written | Cancelled:
     """Ends the watch that was read, and removes its entry from the stack's list."""
     key, same = key_of(watched), same_watch(watched)
-    if isinstance(watched, SilentTarget):
-        ended = table.delete_op("watched", *key, same)
-    else:
+    if watched.registered:
         ended = table.update_op("watched", *key, removal(WatchedItem, OF_WATCH), same)
+    else:
+        ended = table.delete_op("watched", *key, same)
     return table.transact([ended] if watched.away_at is None else [ended, forget_op(table, watched)])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,15 @@ from sweephand.records import dataclass
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Table, if_any
 from sweephand.store.dynamo.flat_models import Codec, Column, named
-from sweephand.store.dynamo.table import AddressItem, CollectionItem, CredentialItem, TenantItem
+from sweephand.store.dynamo.table import AddressItem, CollectionItem, CredentialItem, Item, TenantItem
 from sweephand.store.index import next_run_index
 from sweephand.store.tenants import credentials as stored
 from sweephand.store.tenants import tenants as store
 
 if TYPE_CHECKING:
     from sweephand.domain.application import Application
+    from sweephand.domain.watched import Watched
     from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
-    from sweephand.store.tenants.watches import Watched
 
 with lazy():
     from sweephand import threads
@@ -149,13 +149,24 @@ def away(table: Table, most: int) -> list[Watched]:
     return [each for each in found if each.away_at is not None]
 
 
+def watched(table: Table, tenant: str, sk: str) -> Watched | None:
+    """Returns an application, consumer or target by the key of its row."""
+    model, read = _kind_of(sk)
+    return if_any(read, table.get(model, keys.tenant(tenant), sk))
+
+
 def _watched(row: Mapping[str, Any]) -> Watched:
-    kind = keys.parts(row["sk"]["S"])[0]
-    if kind == keys.APPLICATION:
-        return application_rows.application_of(application_rows.ApplicationItem.from_raw_data(row))
-    if kind == keys.TARGET:
-        return watches.target_of(watches.TargetItem.from_raw_data(row))
-    return consumer_rows.consumer_of(consumer_rows.ConsumerItem.from_raw_data(row))
+    model, read = _kind_of(row["sk"]["S"])
+    return read(model.from_raw_data(row))
+
+
+def _kind_of(sk: str) -> tuple[type[Item], Callable[[Any], Watched]]:
+    kinds: Mapping[str, tuple[type[Item], Callable[[Any], Watched]]] = {
+        keys.APPLICATION: (application_rows.ApplicationItem, application_rows.application_of),
+        keys.CONSUMER: (consumer_rows.ConsumerItem, consumer_rows.consumer_of),
+        keys.TARGET: (watches.TargetItem, watches.target_of),
+    }
+    return kinds[keys.parts(sk)[0]]
 
 
 def audited(table: Table, shards: int, now: datetime) -> tuple[datetime | None, int]:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand import __version__
-from sweephand.domain.application import Application
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import stamp, text
 from sweephand.facades.http import Answer
@@ -22,8 +21,10 @@ from sweephand.flow.tenants import tenancy
 from sweephand.lazy import lazy
 from sweephand.store.views import tenants as views
 
+if TYPE_CHECKING:
+    from sweephand.domain.watched import Watched
+
 with lazy():
-    from sweephand.domain import consumer, silence
     from sweephand.facades.native.members import idle
     from sweephand.facades.native.shared import facade_limits
 
@@ -62,15 +63,9 @@ def _backlog(held: Any) -> dict[str, int]:
     return {"ready": held.ready, "delayed": held.delayed, "inFlight": held.in_flight}
 
 
-def _away(away: Application | consumer.Consumer | silence.SilentTarget) -> dict[str, Any]:
-    match away:
-        case Application():
-            members = {"kind": "application", "name": away.name, "version": away.version, "waiting": away.waiting}
-        case consumer.Consumer():
-            members = {"kind": "consumer", "name": away.name, "version": None, "waiting": away.waiting}
-        case _:
-            members = {"kind": "target", "name": away.host, "version": None, "waiting": None}
-    return {"tenant": away.tenant, "since": stamp(away.watched_since), "awayAt": stamp(away.away_at), **members}
+def _away(away: Watched) -> dict[str, Any]:
+    times = {"since": stamp(away.watched_since), "awayAt": stamp(away.away_at)}
+    return {"tenant": away.tenant, **times, "kind": away.noun, **away.in_lists}
 
 
 def _last_audit(last: views.LastAudit | None) -> dict[str, Any] | None:
