@@ -322,7 +322,7 @@ def test_runs_whose_message_was_lost_go_on_with_the_consumers_wake(stage: Stage)
     planned = create(stage, EACH_5_MINUTES)
     stage.run(6 * 60)
     stage.change(planned, action=event())
-    stage.sqs.purge(aws.URLS[Lane.FAST])
+    stage.sqs.purge(URLS[Lane.FAST])
 
     stage.run(16 * 60)
 

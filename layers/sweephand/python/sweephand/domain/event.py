@@ -21,9 +21,9 @@ from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 from sweephand.records import dataclass
 
 if TYPE_CHECKING:
+    from sweephand.domain.absence import Watched
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
-    from sweephand.domain.watched import Watched
 
 SOURCE = "sweephand"
 VERSION = 1

@@ -1,53 +1,51 @@
-"""Properties that all things have in common that may be away: applications, consumers and targets. Pure.
-
-Another kind also needs its rows in store.views.tenants and its rules in flow.tenants.absence, one line each.
-"""
+"""Collections and applications that have metrics of their own, by the parameter MetricsOf. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, ClassVar, Protocol
+from functools import cache
+
+from sweephand.domain.application import QUEUE
+from sweephand.domain.job import Job
+from sweephand.domain.run import Run
+from sweephand.domain.runs.run_action import action_of
+from sweephand.records import dataclass
+
+COLLECTION, APPLICATION = "collection", "application"
+_APPLICATION = "app:"
 
 
-class Watched(Protocol):
-    """Something that is watched while something waits for it.
+@dataclass(frozen=True)
+class Part:
+    """A collection or an application of a tenant. kind: the name of its dimension. value: `tenant/name`."""
 
-    noun: its kind, in types of events, lists and keys. registered: whether its row exists without a watch.
-    watched_since: since when something waits; None while it is not watched. away_at: when it was found to be away.
-    waiting: how much waited at the last check.
-    """
-
-    noun: ClassVar[str]
-    registered: ClassVar[bool]
+    kind: str
+    value: str
 
     @property
-    def tenant(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def watched_since(self) -> datetime | None: ...
-    @property
-    def away_at(self) -> datetime | None: ...
-    @property
-    def waiting(self) -> int: ...
+    def tenant(self) -> str:
+        return self.value.partition("/")[0]
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """Returns the strings of its row's key, after the noun."""
-        ...
+    def name(self) -> str:
+        return self.value.partition("/")[2]
 
-    @property
-    def event_key(self) -> str:
-        """Returns what tells it apart from all others of its kind, in the ids of events."""
-        ...
 
-    @property
-    def in_events(self) -> Mapping[str, Any]:
-        """Returns the members of events that name it."""
-        ...
+@cache
+def parts(listed: str) -> frozenset[Part]:
+    """Reads the parameter: `tenant/collection` and `tenant/app:application`, separated by commas."""
+    return frozenset(map(_part, filter(None, listed.split(","))))
 
-    @property
-    def in_lists(self) -> Mapping[str, Any]:
-        """Returns the members name, version and waiting of lists of what is away."""
-        ...
+
+def _part(text: str) -> Part:
+    tenant, _, name = text.partition("/")
+    kind = APPLICATION if name.startswith(_APPLICATION) else COLLECTION
+    return Part(kind, f"{tenant}/{name.removeprefix(_APPLICATION)}")
+
+
+def parts_of(listed: str, run: Run, job: Job) -> frozenset[Part]:
+    """Returns those of the listed parts to which a run belongs."""
+    action = action_of(job, run.kind)
+    own = {Part(COLLECTION, f"{job.tenant}/{job.collection}")}
+    if action.kind == QUEUE:
+        own.add(Part(APPLICATION, f"{job.tenant}/{action.params['application']}"))
+    return parts(listed) & own

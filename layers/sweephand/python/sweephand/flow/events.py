@@ -25,9 +25,9 @@ from sweephand.store.jobs import jobs
 from sweephand.store.runs import ledger
 
 if TYPE_CHECKING:
+    from sweephand.domain.absence import Watched
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
-    from sweephand.domain.watched import Watched
     from sweephand.security.caller import Caller, Credential
 
 

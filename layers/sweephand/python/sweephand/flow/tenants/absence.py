@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from sweephand.domain.absence import Watched
 from sweephand.domain.application import CHECKED_AFTER, CLAIMS_WITHIN, Application
 from sweephand.domain.collection import Silence
 from sweephand.domain.consumer import Consumer, Phase
@@ -24,7 +25,6 @@ from sweephand.domain.run import Kind
 from sweephand.domain.runs import run_action
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import SilentTarget
-from sweephand.domain.watched import Watched
 from sweephand.flow import events
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.tenants import tenancy

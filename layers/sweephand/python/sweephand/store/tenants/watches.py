@@ -11,12 +11,12 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, SupportsInt
 
+from sweephand.domain.absence import Watched
 from sweephand.domain.application import CHECKED_AGAIN
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import SilentTarget
-from sweephand.domain.watched import Watched
 from sweephand.ids import shard_of
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written

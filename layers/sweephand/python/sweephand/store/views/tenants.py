@@ -20,8 +20,8 @@ from sweephand.store.tenants import credentials as stored
 from sweephand.store.tenants import tenants as store
 
 if TYPE_CHECKING:
+    from sweephand.domain.absence import Watched
     from sweephand.domain.application import Application
-    from sweephand.domain.watched import Watched
     from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
 
 with lazy():

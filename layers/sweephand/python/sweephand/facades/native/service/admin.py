@@ -22,7 +22,7 @@ from sweephand.lazy import lazy
 from sweephand.store.views import tenants as views
 
 if TYPE_CHECKING:
-    from sweephand.domain.watched import Watched
+    from sweephand.domain.absence import Watched
 
 with lazy():
     from sweephand.facades.native.members import idle
