@@ -31,14 +31,14 @@ REGIONS = (
     *("us-east-1", "eu-central-1", "eu-south-2", "ap-southeast-4", "il-central-1", "me-central-1", "ca-west-1"),
     "us-gov-west-1",
 )
-UNREACHABLE = "W1028"
-"""What SAM's transform adds for routes under a condition: a branch within a branch of the same condition."""
+IGNORED = ("W1028", "W1033")
+"""SAM's transform writes a branch within a branch of the same condition. The template names the other check itself."""
 
 
 def test_the_translated_template_is_right_in_each_region(translated, tmp_path):
     (tmp_path / "template.json").write_text(json.dumps(translated, default=str))
 
-    done = run([SAM.with_name("cfn-lint"), "-i", UNREACHABLE, "-r", *REGIONS, "--", tmp_path / "template.json"])
+    done = run([SAM.with_name("cfn-lint"), "-i", *IGNORED, "-r", *REGIONS, "--", tmp_path / "template.json"])
 
     assert (done.returncode, done.stdout) == (0, "")
 
