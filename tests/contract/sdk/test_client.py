@@ -50,6 +50,20 @@ def test_a_job_can_be_created_changed_run_and_deleted(api: Api):
         sh.jobs.get(job)
 
 
+def test_the_reason_of_a_change_is_an_argument(api: Api):
+    sh, _ = connected(api)
+
+    job = sh.jobs.create("nightly", http.post(URL), reason="asked for by finance")
+    sh.jobs.pause(job, reason="the target is moved")
+    sh.jobs.resume_matching(name="nightly", expected_count=1, reason="it has moved")
+    api.stage.run(60)  # a request with a key becomes an operation
+    with pytest.raises(InvalidArgument, match="reason must be printable ASCII"):
+        sh.jobs.deactivate(job, reason="f\u00fcr immer")
+
+    reasons = [change.reason for change in sh.jobs.changes(job)]
+    assert reasons == ["it has moved", "the target is moved", "asked for by finance"]
+
+
 def test_an_answer_can_be_sent_back(api: Api):
     sh, _ = connected(api)
     job = sh.jobs.create("nightly", http.post(URL), every("PT5M"))

@@ -84,6 +84,15 @@ def test_a_plan_is_shown_and_applied_exactly(client: Sweephand, write, capsys):
     assert job.to_json()["action"]["payload"] == {"price": "$5"}
 
 
+def test_a_file_is_applied_with_a_reason(client: Sweephand, write, capsys):
+    assert ran(capsys, "apply", write(nightly="30 2 * * *"), "--reason", "release 7")[0] == 0
+
+    job = client.job_sets.get("billing").jobs[0].job_id
+    assert [change.reason for change in client.jobs.changes(job)] == ["release 7"]
+    assert ran(capsys, "jobs", "pause", job, "--reason", "moved")[0] == 0
+    assert next(iter(client.jobs.changes(job))).reason == "moved"
+
+
 def test_an_unchanged_file_changes_nothing_and_differences_can_set_the_exit_status(client: Sweephand, write, capsys):
     file = write(nightly="30 2 * * *")
     assert ran(capsys, "plan", "--exit-code", file)[0] == 3

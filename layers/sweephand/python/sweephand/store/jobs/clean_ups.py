@@ -1,4 +1,4 @@
-"""What the row of a clean-up says about the runs that the delete ends."""
+"""The message that the row of a clean-up gives to the runs that the delete ends."""
 
 from __future__ import annotations
 
