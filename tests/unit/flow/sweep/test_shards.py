@@ -183,12 +183,13 @@ def test_a_tick_that_cannot_read_the_number_sweeps_the_shards_it_knows(stage: St
 
 
 def test_workers_that_know_different_numbers_leave_no_shard_out(stage: Stage) -> None:
-    planned = [stage.create({"cron": "* * * * *"}, name=f"job {n}") for n in range(6)]
+    """The first worker of an older version has more shards than it wants."""
+    newer = version(stage, MANY)
+    planned = [stage.create({"cron": "* * * * *"}, name=f"job {n}", world=newer) for n in range(12)]
+    assert {2, 4, 6} & {shard(stage, each) for each in planned}
 
     sweep.tick(version(stage, FEW), 0, 2)
-    stage.create({"cron": "* * * * *"}, name="later", world=version(stage, MANY))
-    sweep.tick(version(stage, MANY), 1, 2)
-    sweep.tick(version(stage, FEW), 0, 2)
+    sweep.tick(newer, 1, 2)
 
     assert all(stage.stored(each).planned_total == 2 for each in planned)
 
