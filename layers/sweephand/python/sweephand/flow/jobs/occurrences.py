@@ -196,7 +196,7 @@ def _of_plan(asked: Asked, plan: Generation, after: datetime) -> Iterator[Occurr
 
 
 def _may_be_off_after(asked: Asked, time: SwitchedOff, after: datetime) -> datetime:
-    """Returns the instant after which occurrences of that time have not run. Those sent before it began may have."""
+    """Returns the instant after which occurrences of that time have not run. Earlier ones may have been sent before."""
     return max(after, asked.complete_from) if time.reason is Reason.DISABLED and time.first is not None else after
 
 
