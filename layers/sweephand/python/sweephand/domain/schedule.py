@@ -99,7 +99,7 @@ class Schedule:
     disabled; next_run_at is then only the next check. completed_at: set once COMPLETED. unreachable: since when its
     target has not answered (flow.lifecycle.unreachable.Streak); None while it answers. hooks: hooks that replace those
     of its job (domain.jobs.job_state.OwnHooks); None without any. attributes: JSON that only its job's facade reads.
-    offset_s: the offset of its zone for the earliest unsent instant, when that was planned (domain.occurrences.moved).
+    offset_s: seconds from the earliest unsent instant to its wall time, when it was planned (domain.occurrences.moved).
 
     Two members are set only in responses and never stored. newer_packed: the timing with the current versions of its
     calendars, while it does not follow them yet. resumes_at: the set end of the pause of its job,

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
 from sweephand.schedules import notations
+from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.notations import NOTATIONS, as_rfc_3339, zone_named
-from sweephand.schedules.notations.shapes import Beginning, Compiled, Rules
+from sweephand.schedules.notations.shapes import Compiled, Rules
 from sweephand.schedules.rule import (
     REASON,
     Jittered,
     Never,
+    Once,
     Series,
     Steps,
     Undecided,
@@ -26,9 +28,9 @@ from sweephand.schedules.rule import (
     limited,
 )
 from sweephand.schedules.text import members
+from sweephand.schedules.zones import localtime
 from sweephand.schedules.zones.localtime import (
     FIRST_SECOND,
-    IANA_VERSION,
     LAST_SECOND,
     Gap,
     MonthOverflow,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 with lazy():
-    from sweephand.schedules import clock_rules
+    from sweephand.schedules import asked, clock_rules
     from sweephand.schedules.calendars import calendar_uses
     from sweephand.schedules.grids import weeks
     from sweephand.schedules.text import instants
@@ -73,14 +75,11 @@ TIMING_MEMBERS = frozenset(
 _BEATS_START = frozenset({"time"})
 """Notations that ignore startTime: SAP's service runs a one-time schedule at its `time`."""
 
-_FOLLOWS_STARTS = "actual_start"
-"""The `align` of series without a grid: each interval begins with the actual start of an occurrence."""
-
 MOST_COUNT = 2**31 - 1
 MOST_JITTER_S = 86_400
 
 _PACKED_MEMBERS = frozenset(
-    {*_NAMES, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt", "cal"}
+    {*_NAMES, "zone", "gap", "overlap", "month", "first", "last", "count", "jitter", "salt", "cal", "asked"}
 )
 _UTC = "UTC"
 UNREADABLE = "unreadable"
@@ -137,6 +136,13 @@ class Timing:
         """Returns the instant that a one-time schedule names, before window, calendars and jitter; None for others."""
         found = None if self.recurring else self._compiled.series.until(LAST_SECOND)
         return None if found is None else to_instant(found)
+
+    @property
+    def written_wall(self) -> int | None:
+        """Returns the wall time that a one-time schedule names, in seconds; None for an instant and for others."""
+        series = self._compiled.series
+        once = isinstance(series, OnWallClock) and isinstance(series.pattern, Once)
+        return series.pattern.second if once else None  # type: ignore[attr-defined]  # as just asked
 
     @property
     def ends_at(self) -> datetime:
@@ -238,22 +244,20 @@ def _parse(
         overlap=_choice_member(fields, "dstOverlap", Overlap),
         month_overflow=_choice_member(fields, "monthOverflow", MonthOverflow),
     )
-    start, end, unread, reads_wall_times = _limits(fields, notation, rules, may_be_empty=may_be_empty)
-    job_first = None if job_start is None else to_second_up(job_start)
-    job_last = None if job_end is None else to_second(job_end)
     align = fields.get("align")
     if align is not None and notation != "every":
         raise InvalidRequest("align", "has an effect on `every` only; leave it out")
+    limits = _limits(fields, notation, job_start, job_end)
+    start, end = limits.resolved(rules, strict=True)
+    if start is not None and end is not None and start > end and not may_be_empty:
+        raise InvalidRequest("endTime", "is before startTime")
     if notation in _BEATS_START:
-        start = job_first = None
-    begins = job_first if start is None else start
-    if align == _FOLLOWS_STARTS and begins is not None and job_first is not None:
-        begins = max(begins, job_first)  # it has no grid before its first run, which is where both windows are open
-    beginning = Beginning(to_second_up(now), begins, align, unread)
-    first = max(limit for limit in (start, job_first, FIRST_SECOND) if limit is not None)
-    last = min(limit for limit in (end, job_last, LAST_SECOND) if limit is not None)
+        limits, start = asked.Limits(None, limits.end, None, limits.closes), None
+    first, last = limits.window(start, end)
     packed = {
-        notation: NOTATIONS[notation].read(fields[notation], rules, beginning),
+        notation: NOTATIONS[notation].read(
+            fields[notation], rules, limits.beginning(start, rules, to_second_up(now), align)
+        ),
         "zone": None if rules.zone.name == _UTC else rules.zone.name,
         "gap": rules.gap,
         "overlap": rules.overlap,
@@ -265,8 +269,9 @@ def _parse(
     }
     if packed["jitter"]:
         packed["salt"] = salt
+    packed |= asked.packed(notation, packed[notation], fields[notation], limits, rules)
     timing = _build({short: value for short, value in packed.items() if value is not None})
-    if not reads_wall_times and (rules.gap is not None or rules.overlap is not None):
+    if not limits.read_clocks and (rules.gap is not None or rules.overlap is not None):
         clock_rules.check(notation, fields[notation], rules, timing.rule)
     if not may_be_empty and timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
         raise members.never_fires(notation, _why_never(timing, first, last))
@@ -306,7 +311,9 @@ def load(packed: str) -> Timing:
         read = json.loads(packed)
         return _build(read, packed)
     except _UNREADABLE as error:
-        raise ValueError(f"cannot be read as a timing with time-zone data {IANA_VERSION}: {packed[:200]!r}") from error
+        raise ValueError(
+            f"cannot be read as a timing with time-zone data {localtime.IANA_VERSION}: {packed[:200]!r}"
+        ) from error
 
 
 def with_count(timing: Timing, count: int | None) -> Timing:
@@ -371,6 +378,8 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
         overlap=Overlap(packed["overlap"]) if "overlap" in packed else None,
         month_overflow=MonthOverflow(packed["month"]) if "month" in packed else None,
     )
+    if "asked" in packed and packed["asked"]["data"] != localtime.IANA_VERSION:
+        packed = asked.renewed(packed, notation, rules)
     compiled = NOTATIONS[notation].compile_(packed[notation], rules)
     first, last = int(packed.get("first", FIRST_SECOND)), int(packed.get("last", LAST_SECOND))
     window = Window(compiled.series, max(first, compiled.earliest), last)
@@ -429,31 +438,15 @@ def _whole_member(fields: Mapping[str, object], name: str, least: int, most: int
 
 
 def _limits(
-    fields: Mapping[str, object], notation: str, rules: Rules, *, may_be_empty: bool
-) -> tuple[int | None, int | None, int | None, bool]:
-    """Returns the limits of a schedule.
-
-    These are startTime and endTime in Unix seconds, the wall time of a startTime that the clock jumps over, and whether
-    one of the two is a wall time. With `both`, a wall time that comes twice means the wider window. Raises
-    InvalidRequest for an end before its start, unless may_be_empty.
-    """
-    gap = Gap.NEXT_VALID if rules.gap is Gap.SKIP else rules.gap
-    found: list[int | None] = []
-    unread, walls = None, False
-    for name, when_both in (("startTime", Overlap.FIRST), ("endTime", Overlap.SECOND)):
-        given = fields.get(name)
-        overlap = when_both if rules.overlap is Overlap.BOTH else rules.overlap
-        if given is None:
-            found.append(None)
-            continue
-        written = instants.read(as_rfc_3339(notation, given), name)
-        found.append(instants.resolve(written, name, rules.zone, gap, overlap))
-        walls = walls or written.second is None
-        unread = written.unread(rules.zone) if name == "startTime" else unread
-    start, end = found
-    if start is not None and end is not None and start > end and not may_be_empty:
-        raise InvalidRequest("endTime", "is before startTime")
-    return start, end, unread, walls
+    fields: Mapping[str, object], notation: str, job_start: datetime | None, job_end: datetime | None
+) -> asked.Limits:
+    """Returns the limits of a schedule, as written, and of its job."""
+    start, end = (
+        None if fields.get(name) is None else instants.read(as_rfc_3339(notation, fields[name]), name)
+        for name in ("startTime", "endTime")
+    )
+    opens = None if job_start is None else to_second_up(job_start)
+    return asked.Limits(start, end, opens, None if job_end is None else to_second(job_end))
 
 
 def _why_never(timing: Timing, first: int, last: int) -> str:

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.schedule import names_zone
 from sweephand.schedules.rule import Jittered
-from sweephand.schedules.timing import Timing
-from sweephand.schedules.zones.localtime import Zone, to_instant, to_second, zone
+from sweephand.schedules.timing import Timing, load_or_never
+from sweephand.schedules.zones.localtime import Zone, to_instant, to_second, wall_of, zone
 
 SECOND = timedelta(seconds=1)
 FURTHEST = timedelta(days=1)
@@ -21,7 +21,10 @@ FURTHEST = timedelta(days=1)
 
 
 def offset_of(packed: str, instant: datetime | None) -> int | None:
-    """Returns the offset in seconds of a packed timing's zone at an instant; None without a zone or an instant."""
+    """Returns the seconds from a planned instant to the wall time that it stands for; None without a zone or instant.
+
+    This is the offset of the zone, except for an instant that stands for a wall time in a gap.
+    """
     if instant is None or not names_zone(packed):
         return None
     try:
@@ -29,26 +32,34 @@ def offset_of(packed: str, instant: datetime | None) -> int | None:
     except (LookupError, TypeError, ValueError):
         return None
     second = to_second(instant)
-    return there.wall(second) - second
+    piece = there.piece(second)
+    if second - there.starts[piece] < there.jump(piece):
+        mark = load_or_never(packed).rule.moved_by(second)
+        if mark is not None and (mark.rule, mark.zone) == ("dstGap", None):
+            return wall_of(mark.local_time) - second
+    return there.offsets[piece]
 
 
 def is_moved(timing: Timing, instant: datetime) -> bool:
     """Returns whether a planned instant of a zone is not one of its rule. Raises Undecided.
 
-    The first instant of a plan may differ from its rule without having been moved.
+    The first instant of a plan may differ from its rule without having been moved. A chain of actual starts has moved
+    only if it would begin too early.
     """
-    if not names_zone(timing.packed) or timing.actual_start_interval_s is not None:
+    if not names_zone(timing.packed):
         return False
+    if timing.actual_start_interval_s is not None:
+        return timing.rule.last_until(instant) is None
     return timing.rule.next_after(instant - SECOND) != instant
 
 
 def moved_to(timing: Timing, instant: datetime, offset_s: int | None) -> datetime | None:
     """Returns the instant at which the wall time of a moved instant comes now; None if the rule has none.
 
-    offset_s: the offset that the wall time was computed with; None in older rows, for which the nearest instant is
-    taken. Raises Undecided.
+    offset_s: the offset that the wall time was computed with; None in older rows. Without it, for elapsed steps, and if
+    the zone still has it there, the nearest instant is taken: another zone, or the anchor, has moved. Raises Undecided.
     """
-    if offset_s is None:
+    if offset_s is None or timing.elapsed_step_s is not None or offset_s == offset_of(timing.packed, instant):
         return nearest(timing, instant)
     begin = _first_at(timing.zone, to_second(instant) + offset_s)
     if isinstance(timing.rule, Jittered):

@@ -15,6 +15,7 @@ from sweephand.errors import InvalidRequest
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import Timing, begun_as, counted_from, load_or_never, parse
+from sweephand.schedules.zones.localtime import to_second, wall_text
 
 LAST = datetime.fromisoformat("2199-12-31T23:59:59+00:00")
 GRID = (*NOTATIONS, "align", "timezone", "startTime")
@@ -32,7 +33,7 @@ def changed_timing(
     timing = load_or_never(there.packed)
     at = timing.written_at if timing.calendars or draft.activation else timing.once_at
     if at is not None and same_pattern(there, draft):
-        return _parsed(_at(at, draft), after, there.id, now, may_be_empty=may_be_empty)
+        return _parsed(_at(_text_of(at, timing), draft), after, there.id, now, may_be_empty=may_be_empty)
     same_start = before.start_at == after.start_at
     if same_start and _agree(there.timing, draft.timing, GRID):
         began = counted_from(there.packed)
@@ -63,7 +64,7 @@ def timing_of(draft: ScheduleDraft, job: Job, schedule_id: str, now: datetime, *
     if at is None or at >= now - PAST_GRACE or (may_be_empty and timing.ends_at < now):
         return timing
     if draft.policies.get("onPastStart", job.policies.get("onPastStart")) == "run_now":
-        draft, job = _at(up_to_second(now), draft), replace(job, start_at=None)
+        draft, job = _at(text(up_to_second(now)), draft), replace(job, start_at=None)
         return _parsed(draft, job, schedule_id, now, may_be_empty=may_be_empty)
     if not (may_be_empty or may_be_over(draft, job)):
         raise InvalidRequest(timing.notation, f"{text(at)} is more than 60 seconds in the past: it is {text(now)} now")
@@ -88,10 +89,18 @@ def may_be_over(draft: ScheduleDraft, job: Job) -> bool:
     return bool(draft.policies.get("onNothingLeft", job.policies.get("onNothingLeft")) == "complete")
 
 
-def _at(instant: datetime, draft: ScheduleDraft) -> ScheduleDraft:
+def _text_of(instant: datetime, timing: Timing) -> str:
+    """Returns the instant of a one-time schedule as text. A wall time of a zone stays one if it comes exactly once."""
+    wall = timing.written_wall
+    if wall is None or timing.zone.name == "UTC" or timing.zone.instants(wall) != (to_second(instant),):
+        return text(instant)
+    return wall_text(wall)
+
+
+def _at(instant: str, draft: ScheduleDraft) -> ScheduleDraft:
     """Returns a one-time draft with this instant instead of its own. A `time` ignores the start."""
     notation = "at" if draft.timing.get("time") is None else "time"
-    return replace(draft, timing={**draft.timing, **dict.fromkeys(NOTATIONS), notation: text(instant)})
+    return replace(draft, timing={**draft.timing, **dict.fromkeys(NOTATIONS), notation: instant})
 
 
 def one_time_instant(timing: Timing) -> datetime | None:

@@ -88,14 +88,18 @@ def publish(world: World, asked: Pointer) -> None:
 def _now(schedule: Schedule, timing: Timing, now: datetime) -> datetime | None:
     """Returns the earliest unsent instant by the loaded data. An instant that nothing stands for stays.
 
-    If the rule contains the old instant as well, an earlier one comes first only if it cannot have been sent.
+    An earlier instant comes first only if it cannot have been sent: if the rule contains the old instant as well, or if
+    nothing was sent and the data let an instant into a window whose limits have offsets.
     """
-    unsent = schedule.unsent_from
+    unsent, is_new = schedule.unsent_from, schedule.planned_total == 0
     if unsent is None or unsent == schedule.first_at:
         return unsent
-    if moved.is_moved(timing, unsent):
-        return moved.moved_to(timing, unsent, schedule.offset_s) or unsent
-    if schedule.offset_s in {None, moved.offset_of(schedule.packed, unsent)}:
+    if timing.actual_start_interval_s is not None and not is_new:
+        return unsent  # it follows the actual start before it
+    is_gone = moved.is_moved(timing, unsent)
+    if not is_gone and schedule.offset_s in {None, moved.offset_of(schedule.packed, unsent)}:
         return unsent
-    earlier = moved.moved_to(timing, unsent, schedule.offset_s)
-    return earlier if earlier is not None and now + SENT_AHEAD < earlier < unsent else unsent
+    stands = moved.moved_to(timing, unsent, schedule.offset_s)
+    upcoming = stands if stands is not None and (is_gone or now + SENT_AHEAD < stands < unsent) else unsent
+    entered = timing.rule.next_after(now + SENT_AHEAD) if is_new else None
+    return upcoming if entered is None else min(upcoming, entered)

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from sweephand.schedules.notations.shapes import Defaults, Facts, Notation
+    from sweephand.schedules.notations.shapes import Beginning, Defaults, Facts, Notation, Rules
 
 _MODULES = {
     "at": "at",
@@ -65,6 +65,30 @@ def counted_from(notation: str, facts: Facts) -> int | None:
     """Returns the `now` (Unix seconds) from which facts without a start took their grid; None if there is none."""
     own = getattr(NOTATIONS[notation], "counted_from", None)
     return None if own is None else own(facts)
+
+
+def is_anchored(notation: str) -> bool:
+    """Returns whether the facts of a notation may depend on when the series begins."""
+    return hasattr(NOTATIONS[notation], "reads_clock")
+
+
+def reads_clock(notation: str, facts: Facts) -> bool:
+    """Returns whether facts depend on the zone data that were loaded when they were read, apart from limits."""
+    own = getattr(NOTATIONS[notation], "reads_clock", None)
+    return own is not None and bool(own(facts))
+
+
+def kept(notation: str, value: object) -> object:
+    """Returns what must be kept of a value, in addition to its facts, so that it can be read again."""
+    own = getattr(NOTATIONS[notation], "kept", None)
+    return value if own is None else own(value)
+
+
+def read_again(notation: str, facts: Facts, kept: object, rules: Rules, beginning: Beginning) -> Facts:
+    """Returns the facts by the loaded zone data."""
+    module: Any = NOTATIONS[notation]
+    own = getattr(module, "read_again", None)
+    return module.read(kept, rules, beginning) if own is None else own(facts, kept, rules, beginning)
 
 
 def zone_named(notation: str, value: object) -> str | None:

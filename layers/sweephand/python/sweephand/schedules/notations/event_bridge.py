@@ -90,6 +90,10 @@ def counted_from(facts: Facts) -> int | None:
     return every.counted_from(facts["rate"]) if "rate" in facts else None
 
 
+def reads_clock(facts: Facts) -> bool:  # noqa: ARG001 - a rate has whole days at most, which are elapsed time
+    return False
+
+
 def compile_(facts: Facts, rules: Rules) -> Compiled:
     if "rate" in facts:
         return every.compile_(facts["rate"], rules)

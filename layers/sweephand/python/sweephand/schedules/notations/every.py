@@ -139,7 +139,20 @@ def counted_from(facts: Facts) -> int | None:
     """Returns the `now` of a grid on its start. Without startTime, the grid began one step before its anchor."""
     if not isinstance(facts, dict) or "anchor" not in facts:
         return None
-    return int(facts["anchor"]) - int(facts.get("seconds", 0))
+    if "months" in facts:  # its anchor is a wall time
+        return int(facts["earliest"]) - 1 if "earliest" in facts else None
+    return int(facts["anchor"]) - int(facts["seconds"])
+
+
+def reads_clock(facts: Facts) -> bool:
+    """Returns whether an anchor or limit is a wall time, as those of months and of repeating intervals may be."""
+    return "earliest" in facts or ("months" in facts and "anchor" in facts)
+
+
+def read_again(_: Facts, kept: object, rules: Rules, beginning: Beginning) -> Facts:
+    """Returns the facts by the loaded zone data. Nothing is refused that needs a rule only with these data."""
+    chosen = Rules(rules.zone, rules.gap or Gap.NEXT_VALID, rules.overlap or Overlap.FIRST, rules.month_overflow)
+    return read(kept, chosen, beginning)
 
 
 def compile_(facts: Facts, rules: Rules) -> Compiled:

@@ -60,8 +60,24 @@ _MONDAY = 3
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """Returns the members of Spec that are set, and "earliest" if the anchor is the moment of creation."""
-    spec = read_spec(value)
-    elapsed = spec.unit in _SLOT_S and not spec.scheduled
+    return _anchored(read_spec(value), rules, beginning)
+
+
+def kept(value: object) -> None:  # noqa: ARG001 - only the anchor depends on zone data
+    return None
+
+
+def read_again(facts: Facts, _: object, rules: Rules, beginning: Beginning) -> Facts:
+    """Returns the facts with the anchor that the loaded zone data give them."""
+    return _anchored(_spec(facts), rules, beginning)
+
+
+def reads_clock(facts: Facts) -> bool:
+    return not _is_elapsed(_spec(facts))
+
+
+def _anchored(spec: Spec, rules: Rules, beginning: Beginning) -> Facts:
+    elapsed = _is_elapsed(spec)
     second = beginning.now if beginning.start is None else beginning.start
     spec = spec._replace(anchor=second if elapsed else beginning.wall(rules.zone, fixed=_fixes_hour(spec)))
     facts = {name: each for name, each in spec._asdict().items() if each}
@@ -93,13 +109,12 @@ def counted_from(facts: Facts) -> int | None:
 
 
 def compile_(facts: Facts, rules: Rules) -> Compiled:
-    masks = {name: int(each) for name, each in facts.items() if name not in ("unit", "earliest")}
-    spec = Spec(unit=facts["unit"], **masks)
+    spec = _spec(facts)
     if not 1 <= spec.interval <= LONGEST[spec.unit]:
         raise ValueError(f"an interval of {spec.interval}")
     earliest = int(facts.get("earliest", 0))
     words = partial(_summary, spec, rules)
-    if spec.unit in _SLOT_S and not spec.scheduled:
+    if _is_elapsed(spec):
         step_s = spec.interval * _SLOT_S[spec.unit]
         return Compiled(Steps(spec.anchor, step_s), words, earliest=earliest, interval=lambda _: step_s)
     pattern = _pattern(spec, rules)
@@ -110,6 +125,16 @@ def compile_(facts: Facts, rules: Rules) -> Compiled:
         earliest=earliest,
         interval=lambda on_clock: certain_gap(series, pattern.shortest_gap_s(), on_clock=on_clock),
     )
+
+
+def _spec(facts: Facts) -> Spec:
+    masks = {name: int(each) for name, each in facts.items() if name not in ("unit", "earliest")}
+    return Spec(unit=facts["unit"], **masks)
+
+
+def _is_elapsed(spec: Spec) -> bool:
+    """Returns whether the steps are elapsed time, which no clock change affects."""
+    return spec.unit in _SLOT_S and not spec.scheduled
 
 
 def _fixes_hour(spec: Spec) -> bool:

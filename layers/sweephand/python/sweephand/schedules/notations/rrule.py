@@ -65,6 +65,7 @@ EXPECTED = (
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall time has no zone
 _LINE = re.compile(r"[^\r\n]+")
 _FOLD = re.compile(r"\r?\n[ \t]")
+_DATES = re.compile(r"[ \t]*(?:DTSTART|RDATE|EXDATE)[;:]", re.IGNORECASE)
 _QUOTED = re.compile(r'^"([^"]*)"$')
 _MARKS = {"moved": "dstGap", "skipped": "dstGap", "doubled": "dstOverlap", "once": "dstOverlap"}
 _TIME = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})(Z?))?", re.ASCII)
@@ -106,6 +107,17 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
         for start, fold in folds:
             position += len(fold) if start <= position else 0
         raise refused.changed(position=position) from refused
+
+
+def kept(value: object) -> str | None:
+    """Returns the lines with dates, without the rule, which is among the facts."""
+    lines = _FOLD.sub("", str(value)).splitlines()
+    return "\n".join(line.strip() for line in lines if _DATES.match(line)) or None
+
+
+def read_again(facts: Facts, dates: object, rules: Rules, beginning: Beginning) -> Facts:
+    rule = [f"RRULE:{facts['rule']}"] if "rule" in facts else []
+    return _read(_lines("\n".join([*rule, str(dates or "")])), rules, beginning)
 
 
 def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
@@ -159,6 +171,10 @@ def _last_of_count(series: OnWallClock, first: int, times: int, position: int) -
 
 def counted_from(facts: Facts) -> int | None:
     return int(facts["now"]) if isinstance(facts, dict) and "now" in facts else None
+
+
+def reads_clock(facts: Facts) -> bool:  # noqa: ARG001 - each rule begins at a wall time
+    return True
 
 
 def zone_named(value: object) -> str | None:
