@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Self
 
 from sweephand.domain import application
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
-from sweephand.domain.consumer import consumer_of
 from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload, by_owner
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.message import Pointer, Subject
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from sweephand.domain.job_set import Membership
 
 with lazy():
+    from sweephand.domain import consumer
     from sweephand.flow import events
     from sweephand.flow.job_parts import membership
     from sweephand.flow.tenants import applications
@@ -351,8 +351,8 @@ def _leave_consumer(world: World, before: Job, after: Job) -> None:
 
     If the message is lost, they go on with the next wake of that consumer.
     """
-    name = consumer_of(before)
-    if name is not None and name != consumer_of(after):
+    name = consumer.consumer_of(before)
+    if name is not None and name != consumer.consumer_of(after):
         at = world.clock.now() + LISTED_WITHIN
         word = Pointer(after.tenant, name, None, name, at, subject=Subject.CONSUMER)
         world.queue.send([Delivery(word, at, Lane.FAST)])

@@ -45,10 +45,10 @@ def look(world: World, message: Delivered, pointer: Pointer) -> None:
         return
     busy_until = run.lease_until if run.state is State.TRIGGERED else run.not_before
     if busy_until is not None and busy_until > world.clock.now():
-        again = replace(pointer, subject=Subject.UNCLAIMED)
-        world.queue.send_one(Delivery(again, busy_until + UNCLAIMED_AFTER, Lane.FAST))
         if run.state is State.TRIGGERED and busy_until > world.clock.now() + LONG_LEASE:
             _note_busy(world, run, busy_until)
+        again = replace(pointer, subject=Subject.UNCLAIMED)
+        world.queue.send_one(Delivery(again, busy_until + UNCLAIMED_AFTER, Lane.FAST))
     else:
         _watch(world, pointer, gate_rows.context_of(world, pointer))
 
