@@ -9,7 +9,8 @@ unexport PYTHONDONTWRITEBYTECODE # without compiled files, each process of the t
 
 PY := .venv/bin/python
 LOCAL := $(PY) -m sweephand.local
-DEMO := $(PY) -m examples.demo
+DEMO := $(PY) -m sweephand.local.demo
+DEV := $(PY) -m sweephand dev
 SAM := PATH="$(CURDIR)/.venv-sam/bin:$$PATH" AWS_DEFAULT_REGION="$${AWS_DEFAULT_REGION:-us-east-1}" sam
 SECONDS ?= 300
 MINUTES ?= 10
@@ -68,15 +69,15 @@ layer-lock: setup ## Write the layers' requirements anew after a change of requi
 
 .PHONY: run
 run: setup ## The whole service on this machine with a demo, its ledger live; Ctrl-C stops it
-	@$(DEMO) run
+	@$(DEV) --demo
 
 .PHONY: stack
 stack: setup ## The same without the demo, in the background; see .local/stack.json
-	@$(LOCAL) stack && $(DEMO) suspend
+	@$(DEV) --detach
 
 .PHONY: stack-stop
 stack-stop: setup ## Stop the background stack; its state stays
-	@$(LOCAL) stop
+	@$(DEV) --stop
 
 .PHONY: logs
 logs: setup ## Print the functions' log lines; FUNCTION=executor MINUTES=10 FOLLOW=1 choose
@@ -207,6 +208,6 @@ test-sam-local: setup setup-sam ## sam local in containers; with CI=true it inst
 
 .PHONY: clean
 clean: ## Remove what was built and installed, and the local stack's state
-	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(LOCAL) stop; fi
+	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(DEV) --stop; fi
 	rm -rf .venv .venv-sam .venv-bench .venv-clients .venv-azure .venv-azure-2 .aws-sam .local .cache dist env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from examples.demo import jobs
 from sweephand.local import stack_file
 from sweephand.local.api import Api
+from sweephand.local.demo import jobs
 from sweephand.local.folder import StateFolder, held
 from sweephand.local.settings import CHECKOUT, PACKAGE_ROOT
 from tests.local_stack.waiting import WITHIN_S, until
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.emulator
 
 def start(folder, *arguments, out=subprocess.PIPE, err=subprocess.PIPE):
     return subprocess.Popen(
-        [sys.executable, "-m", "examples.demo", *arguments],
+        [sys.executable, "-m", "sweephand.local.demo", *arguments],
         env={
             **{name: value for name, value in os.environ.items() if not name.startswith("SWEEPHAND_")},
             "PYTHONPATH": f"{PACKAGE_ROOT}:{CHECKOUT}",

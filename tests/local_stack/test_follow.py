@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from examples.demo.endpoint import DemoEndpoint, open_endpoint, standing
-from examples.demo.ledger import Arrivals, Follower, header, line, schedule_name
 from sweephand.local.api import Refused
+from sweephand.local.demo.endpoint import DemoEndpoint, open_endpoint, standing
+from sweephand.local.demo.ledger import Arrivals, Follower, header, line, schedule_name
 from sweephand.local.folder import StateFolder
 from sweephand.sources import SystemClock
 

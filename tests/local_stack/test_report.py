@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples.demo.__main__ import LATE_S, Demo
-from examples.demo.jobs import jobs
-from examples.demo.summary import Summary, Window, count_states, lateness_ms, lost, percentile
+from sweephand.local.demo.__main__ import LATE_S, Demo
+from sweephand.local.demo.jobs import jobs
+from sweephand.local.demo.summary import Summary, Window, count_states, lateness_ms, lost, percentile
 
 BEGIN = datetime(2027, 1, 1, 12, 0, 3, tzinfo=UTC)
 WINDOW = Window(BEGIN, BEGIN + timedelta(seconds=300))

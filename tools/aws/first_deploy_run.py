@@ -14,8 +14,8 @@ from typing import Any
 import boto3
 import httpx
 
-from examples.demo.endpoint import DemoEndpoint
 from sweephand.local.aws import deploy as local_deploy
+from sweephand.local.demo.endpoint import DemoEndpoint
 from sweephand.sources import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -128,6 +128,15 @@ def test_the_command_line_starts(python):
     assert "_SWEEPHAND_COMPLETE" in _run(python, "-m", "sweephand", "completion", "zsh")
 
 
+def test_the_local_stack_names_the_extra_that_it_needs(python):
+    asked = [python, "-I", "-m", "sweephand", "dev"]
+
+    done = subprocess.run(asked, check=False, capture_output=True, text=True, cwd="/")
+
+    assert done.returncode == 2
+    assert 'pip install "sweephand[local]"' in done.stderr
+
+
 def test_a_type_checker_sees_methods_arguments_and_members(python, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

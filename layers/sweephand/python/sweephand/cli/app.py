@@ -13,7 +13,7 @@ from sweephand import __version__
 from sweephand.lazy import lazy
 
 with lazy():
-    from sweephand.cli.commands import completion, doctor, following, job_sets, profiles, raw, resources, statuses
+    from sweephand.cli.commands import completion, dev, doctor, following, job_sets, profiles, raw, resources, statuses
     from sweephand.cli.imports import group
 
 COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "api": ("Call any path of the API.", raw),
     "whoami": ("Show the credential, where it comes from, its tenant and its scopes.", doctor),
     "doctor": ("Check the address, the credential, the clock and the versions.", doctor),
+    "dev": ("Run the whole service on this machine.", dev),
     "login": ("Save an address and a credential as a profile.", profiles),
     "logout": ("Remove a profile.", profiles),
     "import": ("Copy jobs from another service.", group),

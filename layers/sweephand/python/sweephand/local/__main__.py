@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from sweephand.local import control
+from sweephand.local import control, dev
 from sweephand.local import settings as choices
 from sweephand.local.console import carry_out, say
 from sweephand.local.failures import NotRunning
@@ -16,16 +16,6 @@ from sweephand.sources import SystemChance, SystemClock
 if TYPE_CHECKING:
     from sweephand.local.settings import Settings
     from sweephand.sources import Clock
-
-
-def stop(place: Settings, clock: Clock) -> int:
-    try:
-        control.stop(place, clock)
-    except NotRunning as nothing:
-        say(str(nothing))
-    else:
-        say("Stopped; the state is kept.")
-    return 0
 
 
 def show_logs(place: Settings, clock: Clock, function: str | None, minutes: float, *, follow: bool) -> int:
@@ -70,11 +60,9 @@ def command(options: argparse.Namespace) -> int:
             owner = None if options.owner == "-" else int(options.owner)
             return serve(place, clock, SystemChance(), report_to=options.report_to, owner=owner)
         case "stack":
-            stack = control.start(place, clock, say, owned=False).stack
-            say(f"Sweephand is up: {stack.base_url}/v1, console {stack.console_url}")
-            say(f"All addresses and credentials are in {place.folder.stack_file}")
+            return dev.start(place)
         case "stop":
-            return stop(place, clock)
+            return dev.stop(place)
         case "logs":
             return show_logs(place, clock, options.function, options.minutes, follow=options.follow)
         case "deploy":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ TIMEOUT_S = 30.0
 class Refused(Exception):
     """An answer other than 2xx. code: of the problem document, empty without one."""
 
-    def __init__(self, method: str, path: str, response: httpx.Response) -> None:
+    def __init__(self, method: str, path: str, response: httpx2.Response) -> None:
         problem = _json(response)
         self.status = response.status_code
         self.code = str(problem.get("code", "")) if isinstance(problem, dict) else ""
@@ -29,7 +29,7 @@ class Unreachable(Exception):
     """No answer: the stack has stopped or is stopping."""
 
 
-def _json(response: httpx.Response) -> Any:
+def _json(response: httpx2.Response) -> Any:
     try:
         return response.json()
     except ValueError:
@@ -42,8 +42,8 @@ class Api:
     def __init__(self, base_url: str, credential: Credential, *, for_tenant: str | None = None) -> None:
         """Creates a client. for_tenant: the tenant that a provider-level credential acts for."""
         headers = {} if for_tenant is None else {"Sweephand-Tenant": for_tenant}
-        auth = httpx.BasicAuth(credential.client_id, credential.secret)
-        self._client = httpx.Client(
+        auth = httpx2.BasicAuth(credential.client_id, credential.secret)
+        self._client = httpx2.Client(
             base_url=base_url, auth=auth, headers=headers, timeout=TIMEOUT_S, trust_env=False, follow_redirects=False
         )
 
@@ -51,7 +51,7 @@ class Api:
         """Returns the answer's JSON, None without any. Raises Refused, Unreachable."""
         try:
             response = self._client.request(method, path, json=body, params=query)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise Unreachable(f"{method} {path}: {error}") from error
         if not response.is_success:
             raise Refused(method, path, response)

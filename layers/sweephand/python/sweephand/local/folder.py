@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from sweephand import __version__
 from sweephand.local.failures import ForeignState
 
 if TYPE_CHECKING:
@@ -92,14 +93,15 @@ class StateFolder:
         if kept.get("emulator") != emulator_version():
             self._refuse(f"written by MiniStack {kept.get('emulator')}, not {emulator_version()}")
         if kept.get("dataShape") != data_shape:
-            self._refuse("written for a template with other keys")
+            writer = f"Sweephand {kept['version']}" if "version" in kept else "another version"
+            self._refuse(f"written by {writer}, whose table has other keys than {__version__}'s")
 
     def _refuse(self, why: str) -> None:
         raise ForeignState(f"The state in {self.root} is {why}. To start empty: {self.clear_command()}")
 
     def stamp(self, data_shape: str) -> None:
         """Writes the versions for `check` at the next start."""
-        kept = {"format": FORMAT, "emulator": emulator_version(), "dataShape": data_shape}
+        kept = {"format": FORMAT, "emulator": emulator_version(), "dataShape": data_shape, "version": __version__}
         write_private(self.manifest_file, kept)
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 8080
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = PACKAGE_ROOT.parents[2]
+_PACKAGED = Path(__file__).resolve().parent / "project"
+"""The template and the functions within the wheel."""
+PROJECT = _PACKAGED if _PACKAGED.is_dir() else CHECKOUT
+IS_CHECKOUT = PROJECT == CHECKOUT
 # Parameters that the local stack sets itself.
 NOT_TO_CHOOSE = frozenset({"EndpointUrl", "PublicBaseUrl"})
 TARGET_ROLE = "arn:aws:iam::000000000000:role/sweephand-targets"
@@ -63,17 +67,17 @@ def read(environment: Mapping[str, str]) -> Settings:
     SWEEPHAND_STATE: the state folder. SWEEPHAND_PORT: the port of the base URL, 0 for a free one. SWEEPHAND_AWS_PORT:
     the emulator's port. SWEEPHAND_AWS_ALSO_ON: a second address for the emulator next to loopback, for `sam local` on
     Linux. SWEEPHAND_PARAMETERS: parameters of the template, `Name=value Other='a b'`. SWEEPHAND_TEMPLATE: a template
-    to use instead of the checkout's.
+    to use instead of the project's own.
     """
     port = environment.get("SWEEPHAND_PORT") or str(DEFAULT_PORT)
     if not port.isdigit() or int(port) > 65_535:
         raise LocalFailure(f"SWEEPHAND_PORT={port} is not a port: use 0 to 65535.")
-    state = Path(environment.get("SWEEPHAND_STATE") or CHECKOUT / ".local").absolute()
+    state = Path(environment.get("SWEEPHAND_STATE") or ".local").absolute()
     if any(place.exists() and not place.is_dir() for place in (state, *state.parents)):
         raise LocalFailure(f"SWEEPHAND_STATE={state} cannot be a folder: there is a file in its path.")
     return Settings(
         folder=StateFolder(state),
-        template=Path(environment.get("SWEEPHAND_TEMPLATE") or CHECKOUT / "template.yaml").absolute(),
+        template=Path(environment.get("SWEEPHAND_TEMPLATE") or PROJECT / "template.yaml").absolute(),
         port=int(port),
         aws_port=environment.get("SWEEPHAND_AWS_PORT") or None,
         aws_also_on=_bridge(environment.get("SWEEPHAND_AWS_ALSO_ON") or None),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 
 from sweephand.local.failures import EmulatorFailed, PortTaken
 from sweephand.local.settings import PACKAGE_ROOT
@@ -155,12 +155,12 @@ class Launcher:
 
     def _await_health(self) -> None:
         end = self._clock.monotonic() + READY_WITHIN_S
-        with httpx.Client(trust_env=False, timeout=2.0) as client:
+        with httpx2.Client(trust_env=False, timeout=2.0) as client:
             while self.running():
                 try:
                     if client.get(f"{self.url}/_ministack/health").is_success:
                         return
-                except httpx.TransportError:
+                except httpx2.TransportError:
                     pass
                 if self._clock.monotonic() > end:
                     self.stop()

@@ -9,18 +9,17 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The earliest date of a zip. It is fixed, so that the same code has the same hash.
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 SKIPPED_FOLDERS = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
 # Packages for the user's machine. The built layer does not contain them either (layers/sweephand/Makefile).
-USERS_MACHINE = frozenset({"sweephand/local", "sweephand/cli", "sweephand/sdk"})
+USERS_MACHINE = tuple(f"python/sweephand/{room}/" for room in ("cli", "local", "sdk", "testing"))
+PACKAGE = Path(__file__).resolve().parents[2]
 
 
 class _Loader(yaml.SafeLoader):
@@ -84,9 +83,10 @@ def zip_folder(folder: Path, prefix: str = "") -> bytes:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.rglob("*")):
             inner = path.relative_to(folder)
-            if not path.is_file() or SKIPPED_FOLDERS & set(inner.parts) or "/".join(inner.parts[:2]) in USERS_MACHINE:
+            place = prefix + inner.as_posix()
+            if not path.is_file() or SKIPPED_FOLDERS & set(inner.parts) or place.startswith(USERS_MACHINE):
                 continue
-            entry = zipfile.ZipInfo(prefix + inner.as_posix(), ZIP_DATE)
+            entry = zipfile.ZipInfo(place, ZIP_DATE)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, path.read_bytes())
@@ -112,10 +112,18 @@ def pack(template: Mapping[str, Any], root: Path, bucket: str) -> tuple[dict[str
     for _, properties in resources(packed, "AWS::Serverless::Function"):
         properties["CodeUri"] = _place(zip_folder(root / properties["CodeUri"]), bucket, objects)
     for _, properties in resources(packed, "AWS::Serverless::LayerVersion"):
-        sources = root / properties["ContentUri"] / "python"
-        content = zip_folder(sources, "python/") if sources.is_dir() else empty_zip()
+        content = _layer(root / properties["ContentUri"] / "python")
         properties["ContentUri"] = _place(content, bucket, objects)
     return packed, objects
+
+
+def _layer(sources: Path) -> bytes:
+    """Returns a layer's zip. The package of the service may be the installed one; all else is in the emulator's own
+    environment.
+    """
+    if sources.is_dir():
+        return zip_folder(sources, "python/")
+    return zip_folder(PACKAGE, "python/sweephand/") if sources.parent.name == PACKAGE.name else empty_zip()
 
 
 def _place(content: bytes, bucket: str, objects: dict[str, bytes]) -> str:

@@ -7,11 +7,11 @@ import signal
 import subprocess
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILT = ROOT / ".cache" / "site"
+from sweephand.local.settings import CHECKOUT
+
+BUILT = CHECKOUT / ".cache" / "site"
 COMPLETE = BUILT / "llms.txt"
 """The last file that a build writes."""
 PORT = 8091
@@ -29,7 +29,7 @@ class Site:
         # At low priority, so that the demo does not slow down; in a session of its own, so that close() ends all of it.
         self._build = subprocess.Popen(
             ["nice", "-n", "15", "make", "--silent", "site"],  # noqa: S607 - of the PATH, as the make that runs this
-            cwd=ROOT,
+            cwd=CHECKOUT,
             env={name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL"}},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

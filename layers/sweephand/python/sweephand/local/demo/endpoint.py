@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx2
 
 from sweephand.local.aws.launcher import LOOPBACK
 from sweephand.local.folder import read_json, write_private
@@ -143,8 +143,8 @@ def standing(folder: StateFolder) -> tuple[str, str] | None:
     if kept is None:
         return None
     try:
-        about = httpx.get(f"{kept['url']}/about", trust_env=False, timeout=2.0).json()
-    except (httpx.HTTPError, ValueError):
+        about = httpx2.get(f"{kept['url']}/about", trust_env=False, timeout=2.0).json()
+    except (httpx2.HTTPError, ValueError):
         return None
     return (kept["url"], kept["closedUrl"]) if about == {"demoOf": str(folder.root)} else None
 

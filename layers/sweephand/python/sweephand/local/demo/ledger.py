@@ -7,10 +7,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 
-from examples.demo.summary import TERMINAL_NAMES, instant, lateness_ms
 from sweephand.local.api import Refused
+from sweephand.local.demo.summary import TERMINAL_NAMES, instant, lateness_ms
 from sweephand.schedules.notations import NOTATIONS
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ class Arrivals:
     """The arrivals of first attempts at the demo's endpoint, read from the endpoint itself."""
 
     def __init__(self, url: str) -> None:
-        self._client = httpx.Client(base_url=url, trust_env=False, timeout=5.0)
+        self._client = httpx2.Client(base_url=url, trust_env=False, timeout=5.0)
         self._number = 0
         self._first: OrderedDict[str, int] = OrderedDict()
 
     def refresh(self) -> None:
         try:
             items = self._client.get("/arrivals", params={"after": self._number}).json()["items"]
-        except (httpx.HTTPError, ValueError):
+        except (httpx2.HTTPError, ValueError):
             return  # the next call gets them
         for arrival in items:
             self._number = max(self._number, arrival["number"])

@@ -1,6 +1,6 @@
 """The demo of the local stack, on the public API: its endpoint, its jobs, the ledger as it grows, and a summary.
 
-python -m examples.demo run | report --seconds N | suspend
+python -m sweephand.local.demo run | report --seconds N | suspend
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import datetime
 
-from examples.demo import endpoint, jobs, ledger, summary
-from examples.demo.documentation import Site
 from sweephand.local import control, stack_file
 from sweephand.local import settings as choices
 from sweephand.local.api import Api, Refused, Unreachable
 from sweephand.local.console import carry_out, say, say_error
+from sweephand.local.demo import endpoint, jobs, ledger, summary
+from sweephand.local.demo.documentation import Site
 from sweephand.local.failures import EmulatorFailed
-from sweephand.local.settings import Settings
+from sweephand.local.settings import IS_CHECKOUT, Settings
 from sweephand.local.stack_file import StackFile
 from sweephand.sources import Clock, SystemClock
 
@@ -27,10 +27,12 @@ STEP_S = 0.2
 LATE_S = 60.0
 """How long a report waits for occurrences that are missing, before it counts them as lost."""
 OWN_PORT = 9000
+ENDPOINT = "python3 examples/own_endpoint/endpoint.py --port" if IS_CHECKOUT else "python3 -m http.server"
 
 
-def where(stack: StackFile, place: Settings, documentation: str) -> str:
+def where(stack: StackFile, place: Settings, documentation: str | None) -> str:
     """Returns the first text for the user: all addresses, and a command that creates a job."""
+    documentation = "" if documentation is None else f"  documentation     {documentation}\n"
     credential = stack.tenants[jobs.TENANT]
     body = (
         f'{{"name": "mine", "schedules": [{{"every": "PT5S"}}], '
@@ -41,13 +43,12 @@ Sweephand is up.
   console           {stack.console_url}
     sign in with    {credential.client_id}  {credential.secret}
   API               {stack.base_url}/v1
-  documentation     {documentation}
-  credentials       {place.folder.stack_file}
+{documentation}  credentials       {place.folder.stack_file}
   AWS endpoint      {stack.aws_endpoint_url}
-  logs              make logs
+  logs              {"make logs" if IS_CHECKOUT else "python -m sweephand.local logs"}
 
 Your own job for your own endpoint, in other terminals:
-  python3 examples/own_endpoint/endpoint.py --port {OWN_PORT}
+  {ENDPOINT} {OWN_PORT}
   curl -u {credential.client_id}:{credential.secret} {stack.base_url}/v1/jobs \\
     -H 'Content-Type: application/json' \\
     -d '{body}'
@@ -144,8 +145,8 @@ def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
         running = control.start(place, clock, say_error if quiet else say, owned=True)
         try:
             if not quiet:
-                site = Site()
-                say(where(running.stack, place, site.url))
+                site = Site() if IS_CHECKOUT else None
+                say(where(running.stack, place, site.url if site else None))
             found = _follow(the_demo, running, seconds)
             say("\n".join(found.lines()))
         except Unreachable as error:
@@ -183,7 +184,7 @@ def suspend(place: Settings) -> None:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m examples.demo", description="The demo of the local stack.")
+    parser = argparse.ArgumentParser(prog="python -m sweephand.local.demo", description="The demo of the local stack.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("run", help="start, load the demo and follow the ledger until Ctrl-C")
     report = commands.add_parser("report", help="run the demo for a while and print only its summary")
