@@ -35,6 +35,7 @@ from tests.support.stage import Stage
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, job, run, schedule
 
 HERE: dict[str, Any] = {"shards": 2, "lane": Lane.FAST}
+USER = job(number=5)
 
 
 @pytest.fixture
@@ -253,10 +254,12 @@ THIRD = replace(CALENDAR, version=3, reference="c")
 def calendar(table: Table) -> Calendar:
     """At its second version, which one job names, and whose users are being seen to."""
     table.transact(calendars.create_ops(table, FIRST, None))
-    table.transact(calendars.take_ops(table, FIRST, JOB_ID))
+    table.transact(calendars.take_ops(table, FIRST, USER))
     table.transact(calendars.change_ops(table, FIRST, CALENDAR, None, 2))
-    there = calendars.read(table, TENANT, "closed")
-    assert there is not None
+    head = calendars.read(table, TENANT, "closed")
+    assert head is not None
+    calendars.enforce(table, head)
+    (there,) = calendars.with_users(table, [head])
     assert (there.version, there.users, there.replanning) == (2, 1, True)
     return there
 
@@ -273,8 +276,8 @@ def test_a_calendar_is_changed_as_it_was_read(table: Table, calendar: Calendar) 
 
 
 def test_a_calendar_goes_as_it_was_read_and_unused(table: Table, calendar: Calendar) -> None:
-    assert refused(table.transact(calendars.delete_ops(table, calendar, NOW))) == {"calendar"}
-    table.transact(calendars.leave_ops(table, TENANT, "closed", JOB_ID))
+    assert refused(table.transact(calendars.delete_ops(table, calendar, NOW))) == {"count"}
+    table.transact(calendars.leave_ops(table, "closed", USER))
 
     assert refused(table.transact(calendars.delete_ops(table, FIRST, NOW))) == {"calendar"}
     assert table.transact(calendars.delete_ops(table, calendar, NOW)) == Written()
@@ -283,15 +286,15 @@ def test_a_calendar_goes_as_it_was_read_and_unused(table: Table, calendar: Calen
 def test_a_job_takes_and_keeps_the_version_that_it_was_planned_by(table: Table, calendar: Calendar) -> None:
     part = {calendars.PART + "closed"}
 
-    assert refused(table.transact(calendars.take_ops(table, FIRST, "job-2"))) == part
-    assert refused(table.transact([calendars.keep_op(table, FIRST)])) == part
-    assert table.transact([calendars.keep_op(table, calendar)]) == Written()
+    assert refused(table.transact(calendars.take_ops(table, FIRST, replace(USER, id="job-2")))) == part
+    assert refused(table.transact([calendars.keep_op(table, FIRST, USER)])) == part
+    assert table.transact([calendars.keep_op(table, calendar, USER)]) == Written()
 
 
 def test_writes_that_leave_or_forget_do_not_create_deleted_rows(stage: Stage, table: Table) -> None:
     before = stage.items()
 
-    assert refused(table.transact(calendars.leave_ops(table, TENANT, "closed", JOB_ID))) == {"old calendar"}
+    assert refused(table.transact(calendars.leave_ops(table, "closed", USER))) == {"old calendar"}
     calendars.forget_version(table, CALENDAR, Version(1, "a", NOW, None, None), NOW)
 
     assert stage.items() == before

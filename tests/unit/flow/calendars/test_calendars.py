@@ -24,13 +24,13 @@ from sweephand.flow.tenants import tenancy
 from sweephand.schedules.calendars import calendar_content
 from sweephand.schedules.calendars import calendars as mathematics
 from sweephand.schedules.timing import load
-from sweephand.store.calendars import calendars as store
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import jobs as store_jobs
 from sweephand.testing.sources import START
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
+from tests.support.turns import at_once
 
 NOON = START.replace(microsecond=0)
 WEEKENDS = {"weekly": [{"days": ["SAT", "SUN"]}]}
@@ -83,9 +83,7 @@ def ran(stage: Stage, planned: Planned) -> list[int]:
 
 
 def head(stage: Stage, name: str = "holidays") -> Calendar:
-    found = store.read(stage.world.table, TENANT, name)
-    assert found is not None
-    return found
+    return calendars.find_head(stage.world, TENANT, name)
 
 
 def row(stage: Stage, planned: Planned) -> dict[str, Any]:
@@ -493,9 +491,11 @@ def test_a_lost_message_is_sent_by_the_sweep(stage: Stage) -> None:
     check_settled(stage, planned)
 
 
+@pytest.mark.parametrize("replans", [True, False])
 def test_a_create_whose_calendar_changes_meanwhile_is_planned_by_the_new_version(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, replans: bool
 ) -> None:
+    """replans: whether the jobs that name the calendar are replanned before the create is written, or after that."""
     make(stage)
     book_of = named_calendars.book_of
     changes = iter([minutes(3, 5)])
@@ -504,12 +504,16 @@ def test_a_create_whose_calendar_changes_meanwhile_is_planned_by_the_new_version
         book = book_of(*args)
         if content := next(changes, None):
             change(stage, **content)
+            if replans:
+                stage.deliver()
         return book
 
     monkeypatch.setattr(named_calendars, "book_of", meanwhile)
 
     planned = stage.create(MINUTELY)
 
+    assert (mathematics.references(stage.stored(planned).packed) == [head(stage).reference]) is replans
+    stage.run(5)
     assert mathematics.references(stage.stored(planned).packed) == [head(stage).reference]
     assert head(stage).users == 1
 
@@ -530,6 +534,56 @@ def test_a_calendar_in_use_is_not_deleted(stage: Stage) -> None:
         calendars.find(stage.world, TENANT, "holidays")
     left = [item for item in stage.items() if "#CAL" in item["pk"]["S"] or item["sk"]["S"].startswith("CAL")]
     assert all("expires_at" in item for item in left)
+
+
+@pytest.mark.parametrize("changes", [0, 2])
+def test_a_create_cannot_use_a_calendar_that_is_replaced_meanwhile_by_one_of_its_name(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, changes: int
+) -> None:
+    make(stage, **WEEKENDS)
+    for n in range(changes):
+        change(stage, **minutes(n, n))
+    stage.deliver()
+    book_of = named_calendars.book_of
+    replaced = iter([True])
+
+    def meanwhile(*args: Any) -> Any:
+        book = book_of(*args)
+        if next(replaced, False):
+            calendars.delete(stage.world, TENANT, "holidays", None)
+            stage.clock.advance(0.001)
+            make(stage, **minutes(3, 5))
+        return book
+
+    monkeypatch.setattr(named_calendars, "book_of", meanwhile)
+
+    planned = stage.create(MINUTELY)
+
+    assert mathematics.references(stage.stored(planned).packed) == [head(stage).reference]
+    assert head(stage).users == 1
+
+
+def test_a_calendar_is_not_deleted_under_a_create_nor_the_other_way_round(stage: Stage) -> None:
+    """Each create meets a delete, in whichever order their transactions come."""
+    for n in range(20):
+        stage.clock.advance(1)
+        make(stage, **WEEKENDS)
+        works: list[Any] = [
+            lambda: stage.create(DAILY),
+            lambda: calendars.delete(stage.world, TENANT, "holidays", None),
+        ]
+        first = (-1) ** n
+        with at_once(stage) as run:
+            made, deleted = run(works[::first])[::first]
+
+        if deleted is None:
+            assert isinstance(made, InvalidRequest)
+            with pytest.raises(NotFound):
+                head(stage)
+        else:
+            assert isinstance(deleted, Conflict)
+            stage.delete(made)
+            calendars.delete(stage.world, TENANT, "holidays", None)
 
 
 def test_users_are_counted_as_schedules_come_and_go(stage: Stage) -> None:

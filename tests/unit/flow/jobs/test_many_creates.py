@@ -10,11 +10,17 @@ from typing import Any
 
 import pytest
 
+from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Events, Quota, Usage
+from sweephand.domain.flow_keys.flow_keys import FlowKey
+from sweephand.domain.instants import EPOCH
 from sweephand.errors import QuotaExceeded, SweephandError
+from sweephand.flow.calendars import calendars
+from sweephand.flow.flow_keys import flow_key_changes
 from sweephand.flow.idempotency import Once
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
+from sweephand.schedules.calendars import calendar_content
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import directory
 from sweephand.store.tenants import counts, usage
@@ -131,6 +137,43 @@ def test_no_row_and_no_partition_limits_500_jobs_a_second(stage: Stage, act: str
     part, names = keys.directory_part(TENANT, 0), keys.names(TENANT, "default")
     assert 2 * directory.PART <= A_SECOND / 2, "all that creates ever write in a partition of the directory"
     assert max(each for pk, each in in_a_second.items() if pk not in {part, names}) <= A_SECOND * 3 / 4, in_a_second
+
+
+def no_row_is_hot(stage: Stage) -> None:
+    """Checks that 500 such changes a second would write no row in more than 50 transactions, and no partition too much.
+
+    The counter of numbers is no part of a transaction.
+    """
+    rows, partitions = written(stage)
+    rows.pop((keys.directory(TENANT), keys.LAST_NUMBER), None)
+    assert max(rows.values()) / 2 * RATE / MANY <= 50, rows.most_common(3)
+    assert max(partitions.values()) * RATE / MANY <= A_SECOND, partitions.most_common(3)
+
+
+@pytest.mark.parametrize("act", ["create", "rename", "leave", "delete"])
+def test_no_row_limits_500_jobs_a_second_that_name_one_calendar_and_one_flow_key(stage: Stage, act: str) -> None:
+    content = {"weekly": [{"days": ["SUN"]}]}
+    facts = calendar_content.read(content)
+    calendars.create(stage.world, Calendar(TENANT, "c", EPOCH, EPOCH, content=content, facts=facts), None)
+    flow_key_changes.create(stage.world, FlowKey(TENANT, "k", EPOCH, EPOCH))
+    named, policies = {**HOURLY, "calendars": [{"name": "c"}]}, {"flowKey": "k"}
+    stage.taps.passed.clear()
+    made = [stage.create(named, name=f"{n:03d}", policies=policies) for n in range(MANY)]
+
+    acts: dict[str, Callable[[Planned], Any]] = {
+        "rename": lambda each: stage.change(each, timings=[{**named, "every": "PT2H"}], policies=policies),
+        "leave": lambda each: stage.change(each, timings=[HOURLY], policies={}),
+        "delete": stage.delete,
+    }
+    if act != "create":
+        stage.taps.passed.clear()
+        for each in made:
+            acts[act](each)
+
+    no_row_is_hot(stage)
+    users = MANY if act in {"create", "rename"} else 0
+    assert calendars.find(stage.world, TENANT, "c").users == users
+    assert flow_key_changes.find(stage.world, TENANT, "k").users == users
 
 
 def test_500_creates_in_a_second_do_not_wait_for_each_other(stage: Stage) -> None:

@@ -15,6 +15,8 @@ from sweephand.records import dataclass
 
 MOST_OF_A_JOB = 6
 """The largest number of calendars that the schedules of one job may name."""
+VERSIONS = 10**8
+"""More than a calendar can have."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class Calendar:
     """The current version of a calendar. version: raised by each change. reference: names the content in timings.
 
     content: the members of schedules.calendars.calendar_content. facts: the dates and hours computed from them. Both
-    are empty if only the head was read. users: how many jobs name it. replanning: whether some of these jobs still use
-    an earlier version.
+    are empty if only the head was read. users: how many jobs name it; 0 if they were not counted. replanning: whether
+    some of these jobs still use an earlier version.
     """
 
     tenant: str
@@ -37,6 +39,11 @@ class Calendar:
     replanning: bool = False
     content: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def edition(self) -> int:
+        """Returns a number that each change raises, and each calendar that gets the name of a deleted one."""
+        return epoch_ms(self.created_at) * VERSIONS + self.version
 
 
 @dataclass(frozen=True)

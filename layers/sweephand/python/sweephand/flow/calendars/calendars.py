@@ -60,7 +60,7 @@ def find_head(world: World, tenant: str, name: str) -> Calendar:
     head = store.read(world.table, tenant, name)
     if head is None:
         raise NotFound("no such calendar")
-    return head
+    return store.with_users(world.table, [head])[0]
 
 
 def content_of(world: World, tenant: str, reference: str) -> Mapping[str, Any]:
@@ -135,9 +135,11 @@ def begin(world: World, tenant: str, name: str) -> None:
 def go_on(world: World, asked: Pointer) -> None:
     """Carries out one stretch, then sends a message for the rest; if that is lost, the row sends it."""
     tenant, name = asked.tenant, asked.run
-    item = store.read_replan(world.table, tenant, name)
-    if item is None:
+    item, head = store.read_replan(world.table, tenant, name), store.read(world.table, tenant, name)
+    if item is None or head is None:
         return
+    if item.cursor is None:
+        store.enforce(world.table, head)
     deadline = world.clock.monotonic() + STRETCH_S
     left = bool(item.left)
     users = store.users(world.table, tenant, name, item.cursor, PAGE)

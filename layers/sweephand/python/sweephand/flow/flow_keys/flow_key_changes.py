@@ -38,7 +38,7 @@ def find(world: World, tenant: str, name: str) -> FlowKey:
     key = store.find(world.table, tenant, name)
     if key is None:
         raise NotFound("no such flow key")
-    return key
+    return store.with_users(world.table, [key])[0]
 
 
 @until_unmoved("changes to this flow key")

@@ -1,8 +1,8 @@
 """The calendars that a job's schedules name, and the operations of the job's transaction that protect them.
 
 A schedule stores a reference to the calendar version that it was planned with. A job that begins to name a calendar,
-or is planned again, checks in its own transaction that this version is still current. A change of a calendar looks for
-its users after its own write. So the second of the two always sees the first.
+or is planned again, checks in its own transaction that no later version is in force. A changed version comes into force
+before the calendar's users are replanned. So the second of the two always sees the first.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.domain.calendar import MOST_OF_A_JOB, Calendar
+from sweephand.domain.job import Job
 from sweephand.domain.schedule import OVER, Schedule
 from sweephand.errors import InvalidRequest, QuotaExceeded
 from sweephand.flow.job_parts.change_log import Step
@@ -53,7 +54,7 @@ def names_of(schedules: Iterable[Schedule | None]) -> set[str]:
 
 
 def use_ops(
-    world: World, job_id: str, steps: Sequence[Step], stay: Sequence[Schedule], book: Mapping[str, Calendar]
+    world: World, job: Job, steps: Sequence[Step], stay: Sequence[Schedule], book: Mapping[str, Calendar]
 ) -> list[Op]:
     """Returns the operations of a job's transaction for its calendars. stay: the schedules as they will be.
 
@@ -65,20 +66,19 @@ def use_ops(
     replanned = names_of(
         step.after for step in steps if step.after and (step.before is None or step.before.packed != step.after.packed)
     )
-    tenant = next((schedule.tenant for schedule in (*stay, *(step.before for step in steps)) if schedule), "")
     ops: list[Op] = []
     for name in sorted(after - before):
-        ops += store.take_ops(world.table, book[name], job_id)
-    ops += [store.keep_op(world.table, book[name]) for name in sorted(after & before & replanned) if name in book]
+        ops += store.take_ops(world.table, book[name], job)
+    ops += [store.keep_op(world.table, book[name], job) for name in sorted(after & before & replanned) if name in book]
     for name in sorted(before - after):
-        ops += store.leave_ops(world.table, tenant, name, job_id)
+        ops += store.leave_ops(world.table, name, job)
     return ops
 
 
-def leave_ops(world: World, tenant: str, job_id: str, schedules: Iterable[Schedule]) -> list[Op]:
+def leave_ops(world: World, job: Job, schedules: Iterable[Schedule]) -> list[Op]:
     """Returns the operations of a deleted job's transaction for its calendars."""
     names = sorted(names_of(schedules))
-    return [op for name in names for op in store.leave_ops(world.table, tenant, name, job_id)]
+    return [op for name in names for op in store.leave_ops(world.table, name, job)]
 
 
 def moved(refused: Iterable[str]) -> bool:

@@ -41,9 +41,7 @@ def count_ops(
         ops.append(counts.count_op(world.table, usage.PART, of_tenant, _unmoved(stripe), need))
     if before is not None and (after is None or before.collection != after.collection):
         left = tenants.counted(Collection(there.tenant, before.collection))
-        ops.append(
-            counts.count_op(world.table, "old collection", left, before.number % counts.STRIPES, counts.Need(-1))
-        )
+        ops.append(counts.count_op(world.table, "old collection", left, before.number, counts.Need(-1)))
     if after is not None and collection is not None and (before is None or before.collection != after.collection):
         entered = tenants.counted(collection)
         stripe = counts.take_room(world.table, entered, after.number, counts.Need(1))

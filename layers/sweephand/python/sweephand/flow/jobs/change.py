@@ -276,7 +276,9 @@ def _commit(world: World, planned: Planned, wanted: _Wanted) -> Planned:
         *drafts.part_ops(world, after, parts, sealed),
         *directory.change_ops(world.table, before, after, planned.schedules, carried.schedules),
         *quotas.count_ops(world, before, after, collection, usage),
-        *tenancy.flow_key_ops(world, before.tenant, before.policies.get("flowKey"), after.policies.get("flowKey")),
+        *tenancy.flow_key_ops(
+            world, before.tenant, before.policies.get("flowKey"), after.policies.get("flowKey"), before.number
+        ),
         *row_ops(world, before, after),
         *calendar_ops,
         *member_ops,

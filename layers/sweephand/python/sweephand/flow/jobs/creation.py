@@ -124,7 +124,7 @@ def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, b
     ops = [
         *directory.create_ops(world.table, job, schedules),
         *quotas.count_ops(world, None, job, collection, tenant_usage),
-        *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey")),
+        *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey"), job.number),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
         *(membership.create_ops(world, job, in_set, by) if in_set is not None else []),

@@ -88,7 +88,7 @@ def _delete(
             world, job, planned.schedules, deleted_at, with_rows=first, runs_too=runs_too, why=by.words
         ),
         *_leave_calendars(world, planned),
-        *tenancy.flow_key_ops(world, tenant, job.policies.get("flowKey"), None),
+        *tenancy.flow_key_ops(world, tenant, job.policies.get("flowKey"), None, job.number),
         *(membership.delete_ops(world, job, of_set) if job.job_set is not None and cause is not Cause.ENDED else []),
     ]
     done = world.table.transact(ops)
@@ -102,4 +102,4 @@ def _delete(
 def _leave_calendars(world: World, planned: Planned) -> list[Op]:
     if not any("calendars" in schedule.timing for schedule in planned.schedules):
         return []
-    return named_calendars.leave_ops(world, planned.job.tenant, planned.job.id, planned.schedules)
+    return named_calendars.leave_ops(world, planned.job, planned.schedules)

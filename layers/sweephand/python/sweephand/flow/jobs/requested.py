@@ -305,7 +305,7 @@ def calendar_ops(
     world: World, job: Job, steps: Sequence[Step], stay: Sequence[Schedule], book: Mapping[str, Calendar]
 ) -> Sequence[Op]:
     """Returns the operations of the job's transaction for its calendars. stay: the schedules as they will be."""
-    return named_calendars.use_ops(world, job.id, steps, stay, book) if book else ()
+    return named_calendars.use_ops(world, job, steps, stay, book) if book else ()
 
 
 def _references(context: ChangeContext) -> dict[str, str]:

@@ -403,11 +403,14 @@ def delete_collection(world: World, tenant: str, name: str, if_match: int | None
         raise Conflict("the collection still has jobs")
 
 
-def flow_key_ops(world: World, tenant: str, before: str | None, after: str | None) -> list[Op]:
-    """Returns the parts of a transaction that changes which flow key a job or collection names; usually none."""
+def flow_key_ops(world: World, tenant: str, before: str | None, after: str | None, number: int = 0) -> list[Op]:
+    """Returns the parts of a transaction that changes which flow key a job or collection names; usually none.
+
+    number: of the job.
+    """
     if before == after:
         return []
-    return flow_keys.use_ops(world.table, tenant, before, after)
+    return flow_keys.use_ops(world.table, tenant, before, after, number)
 
 
 def flow_key_exists(refused: Cancelled, field: str, name: object) -> None:

@@ -1,24 +1,32 @@
 """Calendars: heads, versions, contents and users, and the row that replans the users after a change.
 
+The users are counted in 16 rows (store/tenants/counts.py), because each job's transaction that begins to name a
+calendar also checks there that the job was planned with the current version. Before a change replans the users, it
+puts its version into force in these rows: every job that was planned with an earlier one is a user by then, or is
+planned again.
+
 The content of a version never changes, so it is remembered once read (schedules.calendars.calendars.keep). Code that
 reads a schedule's row must also read the calendars that it names (`know`), before it computes anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import SupportsInt
 
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.instants import epoch_s
+from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
 from sweephand.ids import shard_of
+from sweephand.lazy import lazy
 from sweephand.schedules.calendars import calendars
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import Condition, add, assign, changes, every
+from sweephand.store.dynamo.expressions import Condition, assign, changes, every
 from sweephand.store.dynamo.flat_models import (
     TENANT,
     BooleanAttribute,
@@ -31,18 +39,20 @@ from sweephand.store.dynamo.flat_models import (
 )
 from sweephand.store.dynamo.table import Item, WakeItem
 
+with lazy():
+    from sweephand.store.tenants import counts
+
 KEPT_BEHIND = timedelta(days=40)
 """Retention of a deleted calendar's content: longer than that of ended plans that name it."""
 
 
 class CalendarItem(Item):
-    """A calendar. users: jobs that name it. open_version: set while some of these still follow an earlier version."""
+    """A calendar. open_version: set while some of the jobs that name it still follow an earlier version."""
 
     name = UnicodeAttribute()
     description = UnicodeAttribute(null=True)
     version = Integer()
     reference = UnicodeAttribute()
-    users = Integer(default=0)
     open_version = Integer(null=True)
     created_at = Integer()
     modified_at = Integer()
@@ -79,7 +89,7 @@ class ReplanItem(WakeItem):
 
 
 ABSENT: Condition = CalendarItem.pk.does_not_exist()
-_CALENDARS = Codec(Calendar, CalendarItem, {"tenant": TENANT}, but="replanning content facts")
+_CALENDARS = Codec(Calendar, CalendarItem, {"tenant": TENANT}, but="replanning content facts users")
 _VERSIONS = Codec(Version, CalendarVersionItem, {"number": of_key("sk", 1, int)})
 
 
@@ -113,8 +123,18 @@ def calendar_of(item: CalendarItem) -> Calendar:
 
 
 def read(table: Table, tenant: str, name: str) -> Calendar | None:
-    """Reads the head of a calendar: everything but its content."""
+    """Reads the head of a calendar: everything but its content and its users."""
     return if_any(calendar_of, table.get(CalendarItem, *_key(tenant, name)))
+
+
+def with_users(table: Table, calendars: Sequence[Calendar]) -> list[Calendar]:
+    """Returns the calendars with the numbers of their users: 16 read units for each."""
+    found = counts.totals(table, [_counted(each) for each in calendars])
+    return [replace(each, users=users.jobs) for each, users in zip(calendars, found, strict=True)]
+
+
+def _counted(calendar: Calendar) -> counts.Counted:
+    return counts.Counted(calendar.tenant, keys.calendar(calendar.name), calendar.edition, lasts=True)
 
 
 def read_many(table: Table, tenant: str, names: Iterable[str]) -> dict[str, Calendar]:
@@ -161,6 +181,7 @@ def create_ops(table: Table, calendar: Calendar, actor: str | None) -> list[Op]:
         table.put_op("calendar", item, ABSENT),
         _version_op(table, calendar, actor),
         _text_op(table, calendar),
+        *counts.begin_ops(table, _counted(calendar)),
     ]
 
 
@@ -216,12 +237,12 @@ def forget_version(table: Table, calendar: Calendar, version: Version, now: date
 
 
 def delete_ops(table: Table, calendar: Calendar, now: datetime) -> list[Op]:
-    """Returns the operations that delete the head [version as read, no users], its last version and a replan row."""
-    unused = every(CalendarItem.version == calendar.version, CalendarItem.users == 0)
+    """Returns the operations that delete the head [version as read], its last version and a replan row [no users]."""
     rows = keys.calendar_rows(calendar.tenant, calendar.name)
     expires = [assign(CalendarTextItem.expires_at, epoch_s(now + KEPT_BEHIND))]
     return [
-        table.delete_op("calendar", *_key(calendar.tenant, calendar.name), unused),
+        table.delete_op("calendar", *_key(calendar.tenant, calendar.name), CalendarItem.version == calendar.version),
+        *counts.end_ops(table, _counted(calendar)),
         table.delete_op("version", rows, keys.calendar_version(calendar.version)),
         table.delete_op("replan", rows, keys.replan(calendar.name)),
         table.update_op(
@@ -236,36 +257,34 @@ PART = "calendar "
 """The prefix of the names of these parts."""
 
 
-def take_ops(table: Table, calendar: Calendar, job_id: str) -> list[Op]:
-    """Returns the operations that add a job to the users [the calendar's version is the one that was planned with]."""
-    use = CalendarUseItem(pk=keys.calendar_rows(calendar.tenant, calendar.name), sk=keys.calendar_use(job_id))
-    key = _key(calendar.tenant, calendar.name)
-    one_more = [add(CalendarItem.users, 1)]
-    return [
-        table.update_op(PART + calendar.name, *key, one_more, _is_at(calendar)),
-        table.put_op("use of a calendar", use),
-    ]
+def take_ops(table: Table, calendar: Calendar, job: Job) -> list[Op]:
+    """Returns the operations that add a job to the users [no later version is in force]."""
+    use = CalendarUseItem(pk=keys.calendar_rows(calendar.tenant, calendar.name), sk=keys.calendar_use(job.id))
+    return [_use_op(table, calendar, job, 1), table.put_op("use of a calendar", use)]
 
 
-def keep_op(table: Table, calendar: Calendar) -> Op:
-    """Returns the operation that checks that the calendar is still at the version that a user was replanned with."""
-    key = _key(calendar.tenant, calendar.name)
-    same = [assign(CalendarItem.reference, calendar.reference)]  # a mere check would need a permission of its own
-    return table.update_op(PART + calendar.name, *key, same, _is_at(calendar))
+def keep_op(table: Table, calendar: Calendar, job: Job) -> Op:
+    """Returns the operation that checks that no later version is in force than a user was replanned with."""
+    return _use_op(table, calendar, job, 0)
 
 
-def _is_at(calendar: Calendar) -> Condition:
-    same: Condition = CalendarItem.reference == calendar.reference
-    return same
+def _use_op(table: Table, calendar: Calendar, job: Job, more: int) -> Op:
+    return counts.count_op(table, PART + calendar.name, _counted(calendar), job.number, counts.Need(more))
 
 
-def leave_ops(table: Table, tenant: str, name: str, job_id: str) -> list[Op]:
+def leave_ops(table: Table, name: str, job: Job) -> list[Op]:
     """Returns the operations that remove a job from the users."""
-    key = _key(tenant, name)
+    left = counts.Counted(job.tenant, keys.calendar(name), lasts=True)
+    rows = keys.calendar_rows(job.tenant, name)
     return [
-        table.update_op("old calendar", *key, [add(CalendarItem.users, -1)], CalendarItem.pk.exists()),
-        table.delete_op("old use of a calendar", keys.calendar_rows(tenant, name), keys.calendar_use(job_id)),
+        counts.count_op(table, "old calendar", left, job.number, counts.Need(-1)),
+        table.delete_op("old use of a calendar", rows, keys.calendar_use(job.id)),
     ]
+
+
+def enforce(table: Table, calendar: Calendar) -> None:
+    """Puts a version into force: jobs that were planned with an earlier one are refused from now on."""
+    counts.void(table, _counted(calendar))
 
 
 # Replanning the users of a changed calendar

@@ -6,7 +6,7 @@ The turnstile has a copy of the key's terms, so a call cannot miss a change of t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, SupportsInt
@@ -17,9 +17,10 @@ from sweephand.domain.job import Pause
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
 from sweephand.ids import shard_of
+from sweephand.lazy import lazy
 from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import Action, Condition, add, assign, changes, every, removal
+from sweephand.store.dynamo.expressions import Action, Condition, assign, changes, removal
 from sweephand.store.dynamo.flat_models import (
     SECONDS,
     TENANT,
@@ -32,6 +33,9 @@ from sweephand.store.dynamo.flat_models import (
 )
 from sweephand.store.dynamo.table import Item
 
+with lazy():
+    from sweephand.store.tenants import counts
+
 PART = "flow key "
 """The prefix of a transaction's part that counts a job or collection that names a key."""
 _US = timedelta(microseconds=1)
@@ -41,7 +45,7 @@ _US = timedelta(microseconds=1)
 
 
 class FlowKeyItem(Item):
-    """A flow key as its owner set it. settings: JSON, see _terms_text. users: jobs and collections that name it."""
+    """A flow key as its owner set it. settings: JSON, see _terms_text."""
 
     name = UnicodeAttribute()
     description = UnicodeAttribute(null=True)
@@ -49,7 +53,6 @@ class FlowKeyItem(Item):
     paused_at = Integer(null=True)
     note = UnicodeAttribute(null=True)
     revision = Integer(default=1)
-    users = Integer(default=0)
     created_at = Integer()
     created_by = UnicodeAttribute(null=True)
     modified_at = Integer()
@@ -57,7 +60,7 @@ class FlowKeyItem(Item):
 
 
 ABSENT: Condition = FlowKeyItem.pk.does_not_exist()
-_KEYS = Codec(FlowKey, FlowKeyItem, {"tenant": TENANT}, but="rate parallelism circuit resting pause")
+_KEYS = Codec(FlowKey, FlowKeyItem, {"tenant": TENANT}, but="rate parallelism circuit resting pause users")
 
 
 def key_of(item: FlowKeyItem) -> FlowKey:
@@ -107,14 +110,27 @@ def _terms_text(terms: Terms, resting: CircuitRule | None = None) -> str:
 
 
 def find(table: Table, tenant: str, name: str) -> FlowKey | None:
+    """Reads a flow key, all but the number of its users."""
     return if_any(key_of, table.get(FlowKeyItem, *_key(tenant, name)))
 
 
+def with_users(table: Table, flow_keys: Sequence[FlowKey]) -> list[FlowKey]:
+    """Returns the flow keys with the numbers of their users: 16 read units for each."""
+    found = counts.totals(table, [_counted(each.tenant, each.name) for each in flow_keys])
+    return [replace(each, users=users.jobs) for each, users in zip(flow_keys, found, strict=True)]
+
+
+def _counted(tenant: str, name: str) -> counts.Counted:
+    """Returns the count of the jobs and collections that name a key."""
+    return counts.Counted(tenant, keys.flow_key(name), lasts=True)
+
+
 def create_ops(table: Table, key: FlowKey, turn: str) -> list[Op]:
-    """Returns the operations that create the owner's row, if absent, and its turnstile."""
+    """Returns the operations that create the owner's row, if absent, its turnstile and the count of its users."""
     pk, sk = _turnstile_key(key.tenant, key.name)
     turnstile = TurnstileItem(pk=pk, sk=sk, terms=_terms_text(key.terms), turn=turn)
-    return [table.put_op("key", _key_item(key), ABSENT), table.put_op("turnstile", turnstile)]
+    users = counts.begin_ops(table, _counted(key.tenant, key.name))
+    return [table.put_op("key", _key_item(key), ABSENT), table.put_op("turnstile", turnstile), *users]
 
 
 def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list[Op]:
@@ -138,9 +154,9 @@ def change_ops(table: Table, before: FlowKey, after: FlowKey, turn: str) -> list
 
 def delete_ops(table: Table, key: FlowKey) -> list[Op]:
     """Returns the operations that delete the key [the revision as read, no users]."""
-    unused = every(FlowKeyItem.revision == key.revision, FlowKeyItem.users == 0)
     return [
-        table.delete_op("key", *_key(key.tenant, key.name), unused),
+        table.delete_op("key", *_key(key.tenant, key.name), FlowKeyItem.revision == key.revision),
+        *counts.end_ops(table, _counted(key.tenant, key.name)),
         table.delete_op("turnstile", *_turnstile_key(key.tenant, key.name)),
     ]
 
@@ -153,17 +169,16 @@ def forget(table: Table, tenant: str, name: str) -> None:
             table.delete(pk, row["sk"]["S"])
 
 
-def use_ops(table: Table, tenant: str, before: str | None, after: str | None) -> list[Op]:
-    """Returns the parts that count a change of the key that a job or collection names, if the new key exists."""
-    if before == after:
-        return []
+def use_ops(table: Table, tenant: str, before: str | None, after: str | None, number: int = 0) -> list[Op]:
+    """Returns the parts that count a change of the key that a job or collection names, if the new key exists.
+
+    number: of the job.
+    """
     ops = []
     if after is not None:
-        there: Condition = FlowKeyItem.pk.exists()
-        ops.append(table.update_op(PART + after, *_key(tenant, after), [add(FlowKeyItem.users, 1)], there))
+        ops.append(counts.count_op(table, PART + after, _counted(tenant, after), number, counts.Need(1)))
     if before is not None:
-        one_less = [add(FlowKeyItem.users, -1)]
-        ops.append(table.update_op("old flow key", *_key(tenant, before), one_less, FlowKeyItem.pk.exists()))
+        ops.append(counts.count_op(table, "old flow key", _counted(tenant, before), number, counts.Need(-1)))
     return ops
 
 

@@ -38,9 +38,9 @@ class Need:
 class Counted:
     """A count and its quota as read.
 
-    row: the sort key of its 16 rows, and of the row with its quota in the tenant's partition. revision: of that row.
-    most: the quota by members of Need; without a quota, none. lasts: whether the rows exist from the beginning to the
-    end, so that nothing is added to a count that was deleted.
+    row: the sort key of its 16 rows, and of the row with its quota or content in the tenant's partition. revision: of
+    that row. most: the quota by members of Need; without a quota, none. lasts: whether the rows exist from the
+    beginning to the end, so that nothing is added to a count that was deleted.
     """
 
     tenant: str
@@ -99,10 +99,11 @@ def _sum(items: Iterable[CountItem]) -> Need:
 # Parts of a job's transaction
 
 
-def count_op(table: Table, part: str, counted: Counted, stripe: int, need: Need) -> Op:
-    """Returns the operation that adds to a count in one of its rows. Any row may count what is taken away.
+def count_op(table: Table, part: str, counted: Counted, number: int, need: Need) -> Op:
+    """Returns the operation that adds to a count in the row that a number chooses, such as that of `take_room`.
 
-    Under a quota it requires the room that `take_room` has found; without one, that no later revision has set one.
+    Any row may count what is taken away. Under a quota, an addition requires the room that `take_room` has found;
+    without one, that no later revision is in force (`void`). An empty need only checks this.
     """
     conditions: list[Condition] = [CountItem.pk.exists()] if counted.lasts else []
     steps = [add(CountItem.jobs, need.jobs), add(CountItem.schedules, need.schedules)]
@@ -115,14 +116,15 @@ def count_op(table: Table, part: str, counted: Counted, stripe: int, need: Need)
         conditions.append(CountItem.schedules_left >= need.schedules)
     if limited:
         conditions.append(CountItem.revision == counted.revision)
-    elif max(need.jobs, need.schedules) > 0:
+    elif min(need.jobs, need.schedules) >= 0:
         conditions.append(CountItem.revision.does_not_exist() | (CountItem.revision <= counted.revision))
-    return table.update_op(part, *_key(counted, stripe), steps, every(*conditions) if conditions else None)
+    return table.update_op(part, *_key(counted, number % STRIPES), steps, every(*conditions) if conditions else None)
 
 
 def begin_ops(table: Table, counted: Counted) -> list[Op]:
     """Returns the operations that create the rows of a count that lasts."""
-    return [table.put_op(f"count {sk} {pk}", CountItem(pk=pk, sk=sk)) for pk, sk in _keys(counted)]
+    rows = (CountItem(pk=pk, sk=sk, revision=counted.revision) for pk, sk in _keys(counted))
+    return [table.put_op(f"count {row.sk} {row.pk}", row) for row in rows]
 
 
 def end_ops(table: Table, counted: Counted) -> list[Op]:

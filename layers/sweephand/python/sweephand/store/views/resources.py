@@ -37,12 +37,18 @@ with lazy():
 
 MOST_COUNTED = 10_000
 MOST_CIRCUITS = 100
+COUNTED_AT_ONCE = 25
+"""Calendars or flow keys whose users are counted in one call."""
 
 
 def calendars(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Calendar]:
     """Yields calendars without content by name, after `after`."""
-    found = table.listed(calendar_rows.CalendarItem, keys.tenant(tenant), keys.calendar, after, page)
-    yield from map(calendar_rows.calendar_of, found)
+    found = map(
+        calendar_rows.calendar_of,
+        table.listed(calendar_rows.CalendarItem, keys.tenant(tenant), keys.calendar, after, page),
+    )
+    while some := list(islice(found, page or COUNTED_AT_ONCE)):
+        yield from calendar_rows.with_users(table, some)
 
 
 def versions(table: Table, tenant: str, name: str, below: int | None, page: int) -> Iterator[Version]:
@@ -55,8 +61,11 @@ def versions(table: Table, tenant: str, name: str, below: int | None, page: int)
 
 def flow_keys(table: Table, tenant: str, after: str | None, page: int) -> Iterator[FlowKey]:
     """Yields flow keys by name, after `after`."""
-    found = table.listed(flow_key_rows.FlowKeyItem, keys.tenant(tenant), keys.flow_key, after, page)
-    yield from map(flow_key_rows.key_of, found)
+    found = map(
+        flow_key_rows.key_of, table.listed(flow_key_rows.FlowKeyItem, keys.tenant(tenant), keys.flow_key, after, page)
+    )
+    while some := list(islice(found, page or COUNTED_AT_ONCE)):
+        yield from flow_key_rows.with_users(table, some)
 
 
 @dataclass(frozen=True)
