@@ -50,6 +50,7 @@ ELSEWHERE = {
     "store/job_sets/job_sets.forget delete": "contract/native/test_job_sets.py: a deleted job leaves the set",
     "flow/job_sets/apply.forget carry_out": "contract/native/test_job_sets.py: a set is filled while it is deleted",
     "store/runs/ledger.finish_without_attempt carry_out": "unit/flow/deletes/test_unbegun.py: a schedule that is gone",
+    "store/tenants/counts.adopt transact": "unit/store/test_clauses.py: users that version 0.1 has counted",
     "store/tenants/rates.count_descendant update": "unit/flow/runs/test_budgets.py: a run that another one started",
     "store/tenants/rates.uncount_descendant update": "unit/flow/runs/test_budgets.py: such a run could not begin",
     "flow/delivery/dead_letters.batch postpone_dead": "unit/flow/delivery/test_dead_letters.py: its run is under way",

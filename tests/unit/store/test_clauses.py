@@ -14,6 +14,7 @@ import pytest
 
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.collection import Collection, Quota, SigningKey, Subscription, Tenant, TenantState
+from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Run, State
 from sweephand.domain.runs.overlap import Slot
@@ -23,6 +24,7 @@ from sweephand.store.dynamo import keys
 from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
 from sweephand.store.dynamo.expressions import add, assign
 from sweephand.store.dynamo.table import JobItem, ReleaseItem, RunItem, StatsItem
+from sweephand.store.flow_keys import flow_keys
 from sweephand.store.index import suspended
 from sweephand.store.jobs import change_parts, directory, jobs, ordinals
 from sweephand.store.jobs.change_parts import Part
@@ -291,10 +293,31 @@ def test_a_job_takes_and_keeps_the_version_that_it_was_planned_by(table: Table, 
     assert table.transact([calendars.keep_op(table, calendar, USER)]) == Written()
 
 
-def test_writes_that_leave_or_forget_do_not_create_deleted_rows(stage: Stage, table: Table) -> None:
+def of_version_01(stage: Stage, sk: str, users: int) -> None:
+    """Makes the row of a calendar or flow key, and its count, as version 0.1 has left them."""
+    stage.edit_item(keys.tenant(TENANT), sk, users={"N": str(users)})
+    for stripe in range(counts.STRIPES):
+        stage.world.table.delete(keys.stripe(TENANT, stripe), sk)
+
+
+def test_users_that_version_01_has_counted_are_moved_once(stage: Stage, table: Table, calendar: Calendar) -> None:
+    table.transact(flow_keys.create_ops(table, FlowKey(TENANT, "k", NOW, NOW), "t0"))
+    reads: tuple[tuple[str, Callable[[], Any]], ...] = (
+        (keys.calendar("closed"), lambda: calendars.with_users(table, [calendars.read(table, TENANT, "closed")])),
+        (keys.flow_key("k"), lambda: flow_keys.with_users(table, [flow_keys.find(table, TENANT, "k")])),
+    )
+    for sk, read in reads:
+        of_version_01(stage, sk, 3)
+
+        with before_the(stage, "TransactWriteItems", read):
+            read()
+
+        assert [each.users for each in read()] == [3]
+
+
+def test_forgetting_creates_no_deleted_row(stage: Stage, table: Table) -> None:
     before = stage.items()
 
-    assert refused(table.transact(calendars.leave_ops(table, "closed", USER))) == {"old calendar"}
     calendars.forget_version(table, CALENDAR, Version(1, "a", NOW, None, None), NOW)
 
     assert stage.items() == before

@@ -388,7 +388,7 @@ def _explain(world: World, new: Entry, refused: Cancelled, wanted: _Wanted) -> N
     if there is not None and there.revision == after.revision - 1:
         if in_set is not None:
             membership.check(refused, in_set.job_set, in_set.key)
-        creation.explain(after, refused)
+        creation.explain(world, after, refused)
     raise Moved
 
 

@@ -187,9 +187,9 @@ def name_taken(job: Job) -> Conflict:
     return Conflict(f"{where}: choose another name, or change that job", code="NAME_TAKEN")
 
 
-def explain(job: Job, refused: Cancelled) -> None:
+def explain(world: World, job: Job, refused: Cancelled) -> None:
     """Raises the error for a transaction that the job's flow key or name has refused."""
-    tenancy.flow_key_exists(refused, "policies.flowKey", job.policies.get("flowKey"))
+    tenancy.flow_key_exists(world, job.tenant, refused, "policies.flowKey", job.policies.get("flowKey"))
     if "name" in refused.refused:
         raise name_taken(job)
 
@@ -206,7 +206,7 @@ def _not_created(world: World, job: Job, refused: Cancelled, once: Once | None, 
         return find(world, tenant, job.id)
     if in_set is not None:
         membership.check(refused, in_set.job_set, in_set.key)
-    explain(job, refused)
+    explain(world, job, refused)
     if {usage.PART, "collection"} & set(refused.refused) or any(
         name.startswith("calendar ") for name in refused.refused
     ):

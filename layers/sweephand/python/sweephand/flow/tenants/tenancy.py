@@ -330,7 +330,7 @@ def create_collection(
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
             raise leaving(world.table, wanted.tenant)
-        flow_key_exists(done, "flowKey", wanted.flow_key)
+        flow_key_exists(world, wanted.tenant, done, "flowKey", wanted.flow_key)
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
         if there != collection:
             check_once(done, once)
@@ -377,7 +377,7 @@ def change_collection(
     done = world.table.transact(ops)
     if isinstance(done, Cancelled):
         if "collection" not in done.refused:
-            flow_key_exists(done, "flowKey", after.flow_key)
+            flow_key_exists(world, tenant, done, "flowKey", after.flow_key)
         raise Moved
     if {before.quota.max_jobs, after.quota.max_jobs} != {None}:
         counts.void(world.table, tenants.counted(after))
@@ -413,9 +413,14 @@ def flow_key_ops(world: World, tenant: str, before: str | None, after: str | Non
     return flow_keys.use_ops(world.table, tenant, before, after, number)
 
 
-def flow_key_exists(refused: Cancelled, field: str, name: object) -> None:
-    """Raises InvalidRequest if a transaction failed because the flow key that it names does not exist."""
+def flow_key_exists(world: World, tenant: str, refused: Cancelled, field: str, name: object) -> None:
+    """Raises InvalidRequest if a transaction failed because the flow key that it names does not exist.
+
+    Raises Moved if it exists now: reading it creates the rows that one of version 0.1 has not.
+    """
     if any(part.startswith("flow key ") for part in refused.refused):
+        if flow_keys.find(world.table, tenant, str(name)) is not None:
+            raise Moved
         raise InvalidRequest(field, f"there is no such flow key: {fields.shown(name)}")
 
 

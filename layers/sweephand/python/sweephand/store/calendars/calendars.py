@@ -47,12 +47,16 @@ KEPT_BEHIND = timedelta(days=40)
 
 
 class CalendarItem(Item):
-    """A calendar. open_version: set while some of the jobs that name it still follow an earlier version."""
+    """A calendar. open_version: set while some of the jobs that name it still follow an earlier version.
+
+    users: jobs that version 0.1 has counted here.
+    """
 
     name = UnicodeAttribute()
     description = UnicodeAttribute(null=True)
     version = Integer()
     reference = UnicodeAttribute()
+    users = Integer(null=True)
     open_version = Integer(null=True)
     created_at = Integer()
     modified_at = Integer()
@@ -119,18 +123,19 @@ def know(table: Table, named: Iterable[tuple[str, str]]) -> None:
 
 
 def calendar_of(item: CalendarItem) -> Calendar:
-    return _CALENDARS.read(item, replanning=item.open_version is not None)
+    return _CALENDARS.read(item, replanning=item.open_version is not None, users=item.users or 0)
 
 
 def read(table: Table, tenant: str, name: str) -> Calendar | None:
     """Reads the head of a calendar: everything but its content and its users."""
-    return if_any(calendar_of, table.get(CalendarItem, *_key(tenant, name)))
+    item = table.get(CalendarItem, *_key(tenant, name))
+    return None if item is None else _adopted(table, item)
 
 
 def with_users(table: Table, calendars: Sequence[Calendar]) -> list[Calendar]:
     """Returns the calendars with the numbers of their users: 16 read units for each."""
     found = counts.totals(table, [_counted(each) for each in calendars])
-    return [replace(each, users=users.jobs) for each, users in zip(calendars, found, strict=True)]
+    return [replace(each, users=each.users + users.jobs) for each, users in zip(calendars, found, strict=True)]
 
 
 def _counted(calendar: Calendar) -> counts.Counted:
@@ -140,8 +145,20 @@ def _counted(calendar: Calendar) -> counts.Counted:
 def read_many(table: Table, tenant: str, names: Iterable[str]) -> dict[str, Calendar]:
     """Returns the heads that exist, by name."""
     found = table.batch_get((keys.tenant(tenant), keys.calendar(name)) for name in names)
-    heads = (calendar_of(CalendarItem.from_raw_data(row)) for row in found.values())
+    heads = (_adopted(table, CalendarItem.from_raw_data(row)) for row in found.values())
     return {head.name: head for head in heads}
+
+
+def _adopted(table: Table, item: CalendarItem) -> Calendar:
+    """Returns the calendar. If it is of version 0.1, moves the number of its users into the rows that count them."""
+    head = calendar_of(item)
+    if item.users is None:
+        return head
+    moved = table.update_op(
+        "head", item.pk, item.sk, [assign(CalendarItem.users, None)], CalendarItem.users == item.users
+    )
+    counts.adopt(table, _counted(head), moved, item.users)
+    return replace(head, users=0)
 
 
 def read_content(table: Table, tenant: str, reference: str) -> Mapping[str, object] | None:
@@ -274,7 +291,7 @@ def _use_op(table: Table, calendar: Calendar, job: Job, more: int) -> Op:
 
 def leave_ops(table: Table, name: str, job: Job) -> list[Op]:
     """Returns the operations that remove a job from the users."""
-    left = counts.Counted(job.tenant, keys.calendar(name), lasts=True)
+    left = counts.Counted(job.tenant, keys.calendar(name))
     rows = keys.calendar_rows(job.tenant, name)
     return [
         counts.count_op(table, "old calendar", left, job.number, counts.Need(-1)),

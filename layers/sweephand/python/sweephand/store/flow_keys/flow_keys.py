@@ -45,7 +45,7 @@ _US = timedelta(microseconds=1)
 
 
 class FlowKeyItem(Item):
-    """A flow key as its owner set it. settings: JSON, see _terms_text."""
+    """A flow key as its owner set it. settings: JSON, see _terms_text. users: what version 0.1 has counted here."""
 
     name = UnicodeAttribute()
     description = UnicodeAttribute(null=True)
@@ -53,6 +53,7 @@ class FlowKeyItem(Item):
     paused_at = Integer(null=True)
     note = UnicodeAttribute(null=True)
     revision = Integer(default=1)
+    users = Integer(null=True)
     created_at = Integer()
     created_by = UnicodeAttribute(null=True)
     modified_at = Integer()
@@ -73,6 +74,7 @@ def key_of(item: FlowKeyItem) -> FlowKey:
         circuit=terms.circuit,
         resting=CircuitRule(*said["resting"]) if "resting" in said else None,
         pause=Pause(from_ms(item.paused_at), item.note) if item.paused_at is not None else None,
+        users=item.users or 0,
     )
 
 
@@ -110,14 +112,24 @@ def _terms_text(terms: Terms, resting: CircuitRule | None = None) -> str:
 
 
 def find(table: Table, tenant: str, name: str) -> FlowKey | None:
-    """Reads a flow key, all but the number of its users."""
-    return if_any(key_of, table.get(FlowKeyItem, *_key(tenant, name)))
+    """Reads a flow key, all but the number of its users.
+
+    If it is of version 0.1, moves this number into the rows that count them.
+    """
+    item = table.get(FlowKeyItem, *_key(tenant, name))
+    if item is None or item.users is None:
+        return if_any(key_of, item)
+    moved = table.update_op(
+        "head", item.pk, item.sk, [assign(FlowKeyItem.users, None)], FlowKeyItem.users == item.users
+    )
+    counts.adopt(table, _counted(tenant, name), moved, item.users)
+    return replace(key_of(item), users=0)
 
 
 def with_users(table: Table, flow_keys: Sequence[FlowKey]) -> list[FlowKey]:
     """Returns the flow keys with the numbers of their users: 16 read units for each."""
     found = counts.totals(table, [_counted(each.tenant, each.name) for each in flow_keys])
-    return [replace(each, users=users.jobs) for each, users in zip(flow_keys, found, strict=True)]
+    return [replace(each, users=each.users + users.jobs) for each, users in zip(flow_keys, found, strict=True)]
 
 
 def _counted(tenant: str, name: str) -> counts.Counted:
@@ -178,7 +190,8 @@ def use_ops(table: Table, tenant: str, before: str | None, after: str | None, nu
     if after is not None:
         ops.append(counts.count_op(table, PART + after, _counted(tenant, after), number, counts.Need(1)))
     if before is not None:
-        ops.append(counts.count_op(table, "old flow key", _counted(tenant, before), number, counts.Need(-1)))
+        left = replace(_counted(tenant, before), lasts=False)
+        ops.append(counts.count_op(table, "old flow key", left, number, counts.Need(-1)))
     return ops
 
 

@@ -127,6 +127,18 @@ def begin_ops(table: Table, counted: Counted) -> list[Op]:
     return [table.put_op(f"count {row.sk} {row.pk}", row) for row in rows]
 
 
+def adopt(table: Table, counted: Counted, head: Op, jobs: int) -> None:
+    """Adds what version 0.1 counted in the head, and creates the rows that are absent.
+
+    head: the operation that removes the number from the head [as read].
+    """
+    rows = [
+        table.update_op(f"count {n}", *_key(counted, n), [add(CountItem.jobs, 0 if n else jobs)])
+        for n in range(STRIPES)
+    ]
+    table.transact([head, *rows])
+
+
 def end_ops(table: Table, counted: Counted) -> list[Op]:
     """Returns the operations that delete the rows [jobs as read, no job in all of them].
 
