@@ -29,7 +29,7 @@ FACADE = "SapApi"
 
 @contextmanager
 def running(folder: Path, **chosen: str) -> Iterator[LocalStack]:
-    """The stack in this folder, deployed with these parameters over what was there."""
+    """Runs the stack in this folder, deployed with these parameters over what was there."""
     place = Settings(StateFolder(folder), CHECKOUT / "template.yaml", port=0, aws_port="0", chosen=chosen)
     there, stack = start(place)
     try:
