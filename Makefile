@@ -28,20 +28,15 @@ help: ## What can be made
 # ---- Environments ----------------------------------------------------------------------------------------------------
 
 .PHONY: setup
-setup: ## Install everything but the SAM CLI into .venv
+setup: ## Install everything but the SAM CLI and the clients of others into .venv
 	@tools/setup/venv .venv requirements/dev.txt
 
 .PHONY: setup-sam
 setup-sam: ## Install the SAM CLI into .venv-sam: its pins clash with the emulator's
 	@tools/setup/venv .venv-sam requirements/sam.txt
 
-.PHONY: setup-bench
-setup-bench: ## Install the engines that schedules are measured beside into .venv-bench
-	@tools/setup/venv .venv-bench requirements/bench.txt
-
 .PHONY: setup-generated-clients
-setup-generated-clients: setup ## Install the generators of clients for the tests into .venv-clients and .cache
-	@tools/setup/venv .venv-clients requirements/clients.txt
+setup-generated-clients: setup ## Install the generator of TypeScript clients for the tests into .cache, and Node.js where there is none
 	@tools/setup/npm tests/contract/native/clients .cache/generated-clients
 
 .PHONY: setup-sap-client
@@ -56,10 +51,6 @@ setup-azure-client: setup ## Install Microsoft's own clients of Azure Scheduler 
 .PHONY: setup-table-engine
 setup-table-engine: setup ## Install the engine that tests hold their table against into .cache: Linux on x86_64 only
 	@tools/setup/table_engine
-
-.PHONY: setup-site
-setup-site: ## Install the generator of the documentation's site into .venv-site
-	@tools/setup/venv .venv-site requirements/site.txt
 
 .PHONY: layer-lock
 layer-lock: setup ## Write the layers' requirements anew after a change of requirements/runtime.txt
@@ -94,7 +85,7 @@ test: setup ## The tests that a pull request needs, with the time of each part; 
 	@$(PY) -m tools.checks.tests $(PARTS)
 
 .PHONY: test-rest
-test-rest: setup setup-sam setup-site setup-sap-client setup-azure-client setup-generated-clients setup-table-engine ## The tests that `make test` leaves out, with original clients and the SAM CLI; PARTS="sam" runs some
+test-rest: setup setup-sam setup-sap-client setup-azure-client setup-generated-clients setup-table-engine ## The tests that `make test` leaves out, with original clients and the SAM CLI; PARTS="sam" runs some
 	@$(PY) -m tools.checks.tests --rest $(PARTS)
 
 .PHONY: test-all
@@ -152,7 +143,7 @@ docs: setup ## Write the tables and pictures of the documentation that come from
 	@$(PY) -m tools.docs.tables && $(PY) -m tools.docs.pictures
 
 .PHONY: site
-site: setup setup-site ## Build the documentation's site into .cache/site; `make run` serves it
+site: setup ## Build the documentation's site into .cache/site; `make run` serves it
 	@$(PY) -m tools.docs.site_source
 	@tools/docs/site
 
@@ -169,8 +160,8 @@ bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap a
 	@$(PY) -m bench $(PARTS)
 
 .PHONY: bench-schedules
-bench-schedules: setup-bench ## What a next instant costs, beside other engines; writes docs/benchmarks.md
-	@.venv-bench/bin/python -m bench.schedules
+bench-schedules: setup ## What a next instant costs, beside other engines; writes docs/benchmarks.md
+	@$(PY) -m bench.schedules
 
 # ---- The real SAM CLI ------------------------------------------------------------------------------------------------
 
@@ -209,5 +200,5 @@ test-sam-local: setup setup-sam ## sam local in containers; with CI=true it inst
 .PHONY: clean
 clean: ## Remove what was built and installed, and the local stack's state
 	@if [ -e .local/stack.json ] && [ -x $(PY) ]; then $(DEV) --stop; fi
-	rm -rf .venv .venv-sam .venv-bench .venv-clients .venv-azure .venv-azure-2 .aws-sam .local .cache dist env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-sam .venv-azure .venv-azure-2 .aws-sam .local .cache dist env.json .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 """Clients that two usual generators make from the OpenAPI document, against the running stack.
 
-`make setup-generated-clients` installs the generators (`make test-all` does so first).
+`make setup` and `make setup-generated-clients` install the generators (`make test-all` does so first).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check(told: dict[str, Any]) -> None:
 
 
 def test_a_python_client_lists_jobs_creates_one_and_reads_its_runs(stack: LocalStack, tmp_path: Path) -> None:
-    python = CHECKOUT / ".venv-clients" / "bin"
+    python = CHECKOUT / ".venv" / "bin"
     made = tmp_path / "made"
 
     said = output(
