@@ -23,10 +23,12 @@ MAX_DEPTH = 32
 MAX_NUMBER = 100
 """The most characters of a number: enough for 256-bit integers, and far below Python's limit of 4,300 digits."""
 MAX_VALUES = 250_000
-"""The most values of a larger body, such as a job set: a body of MAX_BYTES has fewer."""
+"""The most values of a larger body, such as a job set: a body of MAX_BYTES has fewer. A member counts twice."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 """It always matches from a quote on, even if the string is not closed, so that it is linear in any text."""
+_MARKS = (b",", b":", b"[", b"{")
+"""The characters before values, and after the names of members."""
 _STRING = re.compile(rb'"[^"]*"?')
 _NOT_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
@@ -105,12 +107,12 @@ def _check_structure(body: bytes, text: str, max_depth: int) -> None:
 
     Each round removes the innermost brackets, so that a regular text leaves nothing after max_depth rounds.
     """
-    marks = body.count(b",") + body.count(b"[") + body.count(b"{")
+    marks = sum(map(body.count, _MARKS))
     brackets = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
     if marks > MAX_VALUES:
         marks = _values(brackets)
     if marks > MAX_VALUES:
-        reason = f"the body has more than {MAX_VALUES:,} values"
+        reason = f"the body has more than {MAX_VALUES:,} values and names of members"
         raise InvalidRequest(None, reason, code="TOO_LARGE")
     brackets = _STRING.sub(b"", brackets.translate(None, _NOT_BRACKETS).replace(b'""', b"")).translate(_AS_LISTS)
     for _ in range(max_depth):
@@ -125,7 +127,7 @@ def _values(body: bytes) -> int:
     if strings > 2 * MAX_VALUES:
         return strings
     bare = _STRING.sub(b"", body)
-    return bare.count(b",") + bare.count(b"[") + bare.count(b"{")
+    return sum(map(bare.count, _MARKS))
 
 
 def _find_depth(text: str, max_depth: int) -> None:

@@ -47,9 +47,9 @@ def dumps(value: Any) -> str:
 
 
 def _object_text(value: Mapping[Any, Any]) -> str:
-    if not all(isinstance(name, str) for name in value):
-        raise TypeError("names of JSON members must be strings")
-    members = [
+    if not value:
+        return "{}"
+    members = [  # encode_basestring raises TypeError for names that are not strings
         f"{encode_basestring(name)}:{_WRITERS.get(type(member), _of_subclass)(member)}"
         for name, member in value.items()
     ]

@@ -294,8 +294,8 @@ def _canonical(body: bytes) -> bytes:
 
 def canonical(value: Any) -> Any:
     """Returns a JSON value with the members of its objects sorted."""
-    if isinstance(value, dict):
-        return {name: canonical(member) for name, member in sorted(value.items())}
-    if not isinstance(value, list):
+    if not value or not isinstance(value, dict | list):
         return value
-    return [canonical(each) if isinstance(each, dict | list) else each for each in value]
+    if isinstance(value, list):
+        return [canonical(each) if isinstance(each, dict | list) else each for each in value]
+    return {name: canonical(each) if isinstance(each, dict | list) else each for name, each in sorted(value.items())}
