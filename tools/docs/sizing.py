@@ -60,11 +60,19 @@ def runs_a_second(target_s: float) -> float:
     A batch ends with its slowest call. After a second, the executor receives ten more each second, up to 60 in hand;
     it does so for a minute, and then ends with its last call.
     """
-    batch_s = BATCH_S + BATCH_MOST * RUN_S
+    return min(_received_a_second(target_s), IN_HAND / target_s * _receives(target_s))
+
+
+def _received_a_second(target_s: float) -> float:
+    """Returns how many runs an executor with room for more receives a second."""
     if target_s < ASK_EACH_S:
-        return BATCH_MOST / (batch_s + target_s)
-    received = min(BATCH_MOST / ASK_EACH_S, IN_HAND / target_s)
-    return received * Settings.relief_s / (Settings.relief_s + target_s)
+        return BATCH_MOST / (BATCH_S + BATCH_MOST * RUN_S + target_s)
+    return BATCH_MOST / ASK_EACH_S * _receives(target_s)
+
+
+def _receives(target_s: float) -> float:
+    """Returns the share of its time in which an executor receives."""
+    return Settings.relief_s / (Settings.relief_s + target_s)
 
 
 @dataclass(frozen=True)
@@ -81,20 +89,23 @@ EXECUTORS, START, TABLE, SWEEP, NONE = "executors", "their start", "table", "swe
 
 def burst(size: Size, number: int, target_s: float) -> Lateness:
     """Returns how late the runs of a burst begin that are all due in the same second."""
-    rate, table = runs_a_second(target_s), size.units / 2
+    rate, table = _received_a_second(target_s), size.units / 2
     swept = min(table, SWEEPER * size.workers, SHARD * SHARDS)
     begun, at, reached, limits = 0.0, 0.0, dict[float, float](), list[str]()
+    history, takes = [0.0], round(target_s / STEP_S)
     for share in (0.5, 0.99):
         while begun < number * share:
             executors = min(size.fast, AT_FIRST + EACH_S * at)
             in_ticks = _swept_s(SEEN_S + at) * swept
             limit = EXECUTORS if executors == size.fast else START
-            step = executors * rate * STEP_S
+            ended = history[max(0, len(history) - 1 - takes)]
+            step = min(executors * rate * STEP_S, executors * IN_HAND - (begun - ended))
             if table * STEP_S < step:
                 limit, step = TABLE, table * STEP_S
             if in_ticks - begun < step and in_ticks < number:
                 limit, step = SWEEP, max(0.0, in_ticks - begun)
             limits.append(limit)
+            history.append(begun + step)
             begun, at = begun + step, at + STEP_S
         reached[share] = at
     waited = max(set(limits), key=limits.count) if reached[0.99] > 1 else NONE
