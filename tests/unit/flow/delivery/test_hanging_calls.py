@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from sweephand.actions.call import Call
-from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.domain.run import Outcome, Reason, State, Verdict
+from sweephand.flow.jobs.lookup import Planned
 from sweephand.store.tenants import tenants
 from sweephand.testing.service import DEAD
 from sweephand.testing.taps import Act, Passing
@@ -34,12 +35,15 @@ class Load:
 
     def create(
         self, number: int, url: str, timing: dict[str, object], *, hangs: bool = False, **outcome: object
-    ) -> None:
+    ) -> list[Planned]:
+        made = []
         for n in range(number):
             action = self.stage.action(url=url.format(n=n), retry={"type": "none"}, outcome=outcome)
             planned = self.stage.create(timing, action=action)
             if hangs:
                 self.silent.add(planned.job.id)
+            made.append(planned)
+        return made
 
     def answer(self, simulation: Simulation) -> Callable[[Call], Outcome]:
         def answer(call: Call) -> Outcome:
@@ -95,6 +99,26 @@ def test_jobs_of_the_slow_queue_are_hardly_late_while_the_calls_of_a_hundred_job
     play(load, 240)
 
     assert p99(load.late["others"]) <= 5
+
+
+@pytest.mark.parametrize("minutes", [3, pytest.param(60, marks=pytest.mark.long)])
+def test_a_host_that_hangs_for_an_hour_delays_only_its_own_100_jobs_and_each_run_has_a_reason(
+    load: Load, minutes: int
+) -> None:
+    hanging = load.create(100, "https://hangs.example/{n}", {"every": "PT1M"}, hangs=True)
+    load.create(2, "https://works.example/{n}", {"every": "PT2S"})
+
+    play(load, minutes * 60)
+
+    assert len(load.late["others"]) >= minutes * 60 - 4
+    assert p99(load.late["others"]) <= 5
+    runs = [run for planned in hanging for run in load.stage.runs(planned)]
+    assert len(runs) >= 100 * (minutes - 1)
+    for run in runs:
+        assert run.reason is Reason.NO_ANSWER or run.state in {State.RUNNING, State.QUEUED}, (run.state, run.reason)
+    there = tenants.read_tenant(load.stage.world.table, TENANT)
+    assert there is not None
+    assert there.silences.keys() == {"https://hangs.example"}
 
 
 def test_other_jobs_are_hardly_late_when_each_hanging_call_is_to_another_host(load: Load) -> None:
