@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,13 +19,14 @@ from sweephand.errors import QuotaExceeded, SweephandError
 from sweephand.flow.calendars import calendars
 from sweephand.flow.flow_keys import flow_key_changes
 from sweephand.flow.idempotency import Once
+from sweephand.flow.jobs import creation
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.tenants import tenancy
 from sweephand.schedules.calendars import calendar_content
 from sweephand.store.dynamo import keys
 from sweephand.store.jobs import directory
 from sweephand.store.tenants import counts, usage
-from sweephand.testing.taps import Act, Passing
+from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before
 from tests.support.turns import at_once
@@ -45,9 +47,9 @@ def allow_in_collection(stage: Stage, jobs: int | None) -> None:
     tenancy.change_collection(stage.world, TENANT, "default", limited, None)
 
 
-def there(stage: Stage) -> tuple[int, int]:
+def there(stage: Stage, tenant: str = TENANT) -> tuple[int, int]:
     """Returns how many jobs and schedules the tenant has, counted one by one."""
-    items = stage.items()
+    items = [row for row in stage.items() if row["pk"]["S"].startswith(f"{keys.tenant(tenant)}#")]
     jobs = sum(row["sk"]["S"] == keys.JOB for row in items)
     return jobs, sum(row["sk"]["S"].startswith("SCH#") for row in items)
 
@@ -217,6 +219,40 @@ def test_a_quota_is_reached_exactly_at_1000_creates_a_second(
     assert {type(each) for each in found} == {Planned, QuotaExceeded}
     assert there(stage)[0] == 30
     exact(stage)
+
+
+@pytest.mark.parametrize("fault", [answer_lost, conflict], ids=lambda fault: fault.__name__)
+@pytest.mark.usefixtures("in_stripes")
+def test_a_quota_is_reached_exactly_at_1000_creates_a_second_under_faults_and_other_tenants_are_unmoved(
+    stage: Stage, fault: Fault
+) -> None:
+    """Each fifth transaction of the limited tenant meets the fault."""
+    tenancy.create_tenant(stage.world, "globex", None)
+    allow(stage, 40)
+    transactions = itertools.count(1)
+    took_s = []
+
+    def faulty(passing: Passing, act: Act) -> Any:
+        hit = passing.operation == "TransactWriteItems" and "#acme" in str(passing.request)
+        return fault(passing, act) if hit and next(transactions) % 5 == 0 else act()
+
+    def create(tenant: str, n: int) -> Planned:
+        stage.clock.sleep(n * 0.001)
+        began = stage.clock.monotonic()
+        made = creation.create_job(stage.world, tenant, stage.draft(HOURLY, name=f"{n:03d}"))
+        if tenant == "globex":
+            took_s.append(stage.clock.monotonic() - began)
+        return made
+
+    with stage.taps.faulty(faulty), at_once(stage) as run:
+        works = [lambda n=n: create(TENANT, n) for n in range(60)]
+        found = run([*works, *(lambda n=n: create("globex", n) for n in range(0, 60, 6))])
+
+    assert Counter(map(type, found[:60])) == {Planned: 40, QuotaExceeded: 20}
+    assert there(stage) == (40, 40)
+    assert usage.read(stage.world.table, TENANT).jobs == 40
+    assert {type(each) for each in found[60:]} == {Planned}
+    assert max(took_s) < 0.2, "as if the other tenant were not there"
 
 
 @pytest.mark.usefixtures("in_stripes")
