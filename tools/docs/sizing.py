@@ -27,6 +27,8 @@ NEW_TABLE = 4_000
 SWEEPER = 7_000
 SHARD = 500
 """How many rows a second a worker of the sweep advances, and how many one shard of the index takes."""
+SWEEPERS_MOST = 5
+"""A rule starts at most five targets."""
 SEEN_S, TICK_S, SWEEPS_S = 90, 60, 50
 """When a tick sees an occurrence at the latest before it is due, and for how long a tick sweeps in each minute."""
 ASYNCHRONOUS, CREATED, AUDITED = SHARD * WAYS, 500, 12_000_000
@@ -165,8 +167,9 @@ LIMITS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         SWEEP,
-        f"{SWEEPER:,} advances a second for each of `SweepWorkers`; {SHARD} a second for each of {SHARDS} shards",
-        "`SweepWorkers`, then `Shards`",
+        f"{SWEEPER:,} advances a second for each of `SweepWorkers`, so {SWEEPER * SWEEPERS_MOST:,} with the most, "
+        f"{SWEEPERS_MOST}; {SHARD} a second for each of {SHARDS} shards",
+        "`SweepWorkers`, then `Shards`; beyond that, a second stack",
         "`OldestDue`",
     ),
     (
