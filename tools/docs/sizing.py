@@ -167,8 +167,7 @@ LIMITS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         SWEEP,
-        f"{SWEEPER:,} advances a second for each of `SweepWorkers`, so {SWEEPER * SWEEPERS_MOST:,} with the most, "
-        f"{SWEEPERS_MOST}; {SHARD} a second for each of {SHARDS} shards",
+        f"{SWEEPER:,} advances a second for each of at most {SWEEPERS_MOST} `SweepWorkers`; {SHARD} for each shard",
         "`SweepWorkers`, then `Shards`; beyond that, a second stack",
         "`OldestDue`",
     ),
