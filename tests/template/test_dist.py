@@ -1,4 +1,4 @@
-"""What a release publishes: the same bytes each time, and a stack that can be deployed without a build."""
+"""The files of a release: the same bytes each time, and a stack that can be deployed without a build."""
 
 from __future__ import annotations
 

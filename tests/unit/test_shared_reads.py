@@ -115,3 +115,17 @@ def test_the_values_that_were_not_used_for_the_longest_time_go_first(clock: Virt
         reads.get(key, 2)
 
     assert source.reads == ["a", "b", "c", "b"]
+
+
+def test_a_thread_that_asks_in_the_middle_of_its_own_read_does_not_wait_for_itself(clock: VirtualClock) -> None:
+    reads: SharedReads[str, str]
+
+    def inner(number: int) -> None:
+        if number == 1:
+            assert reads.get("a", 60) == "a 2"
+
+    source = Source(inner)
+    reads = SharedReads(source.read, clock, 10)
+
+    assert reads.get("a", 60) in {"a 1", "a 2"}
+    assert reads.get("a", 60) == "a 2"

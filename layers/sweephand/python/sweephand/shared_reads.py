@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Generic, TypeVar
 
 from sweephand.records import dataclass
@@ -17,14 +17,17 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class _Read(Generic[V]):
-    """A read that has succeeded, or is under way. since_s: its beginning, in monotonic seconds."""
+    """A read that has succeeded or is under way. since_s: its beginning, in monotonic seconds. thread: the reader."""
 
     since_s: float
     answer: Future[V]
+    thread: int
 
 
 class SharedReads(Generic[K, V]):
     """Values by key. Safe for threads. A failure reaches all threads that wait for it, and is not remembered.
+
+    A thread that asks again in the middle of its own read makes another one, because it would wait for itself.
 
     most: how many values are remembered; those that were not used for the longest time go first.
     """
@@ -46,7 +49,9 @@ class SharedReads(Generic[K, V]):
                 self._kept.move_to_end(key)
                 return kept.answer.result()
             shared = self._under_way.get(key)
-            read = shared if shared is not None and now_s - shared.since_s < kept_s else _Read(now_s, Future())
+            if shared is None or now_s - shared.since_s >= kept_s or shared.thread == get_ident():
+                shared = None
+            read = shared or _Read(now_s, Future(), get_ident())
             self._under_way[key] = read
         if read is not shared:
             self._carry_out(key, read)

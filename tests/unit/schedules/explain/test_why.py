@@ -229,6 +229,7 @@ def test_each_code_can_occur() -> None:
             met |= {each.code for each in asked(fields, at, Counted(NOW, 300)).reasons}
 
     elsewhere = {code for code in REASON_CODES if "CALENDAR" in code} | {
+        "BEGINS_PLAN",
         "PLANNED_BEFORE",
         "CHANGED_SINCE",
         "NOT_ACTIVE",

@@ -249,7 +249,7 @@ def _watch_note(world: World, before: SilentTarget, _: int) -> None:
 
 
 def _nothing(_world: World, _watched: Watched, _waiting: int = 0) -> None:
-    """Does nothing."""
+    """Leaves everything as it is."""
 
 
 class _Rules(NamedTuple):
