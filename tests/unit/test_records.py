@@ -51,9 +51,14 @@ def _made(dataclass: Any) -> tuple[Any, Any]:
     return Base, Record
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, "ours, often made"])
 def record(request: pytest.FixtureRequest) -> Any:
-    return _made(KINDS[request.param])[1]
+    """Returns a class. One that was often made has another __init__."""
+    name = request.param.partition(",")[0]
+    made = _made(KINDS[name])[1]
+    for _ in range(records.OFTEN * (name != request.param)):
+        made(1)
+    return made
 
 
 def test_fields_are_given_by_place_or_by_name_and_have_defaults(record: Any) -> None:

@@ -14,6 +14,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass"]
+OFTEN = 50
+"""After so many objects, the class gets a compiled __init__. A cold start creates fewer of almost every class."""
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -52,8 +54,13 @@ def _init(cls: type[Any], fields: tuple[dataclasses.Field[Any], ...]) -> Any:
     made = {each.name: each.default_factory for each in fields if each.default_factory is not MISSING}
     needed = given - defaults.keys() - made.keys()
     finish = getattr(cls, "__post_init__", None)
+    calls = 0
 
     def init(self: Any, /, *values: Any, **named: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == OFTEN:
+            cls.__init__ = _compiled(fields, finish)
         if values:
             placed = dict(zip(positional, values, strict=False))
             if len(placed) < len(values) or (named and placed.keys() & named.keys()):
@@ -71,6 +78,32 @@ def _init(cls: type[Any], fields: tuple[dataclasses.Field[Any], ...]) -> Any:
             finish(self)
 
     return init
+
+
+def _compiled(fields: tuple[dataclasses.Field[Any], ...], finish: Any) -> Any:
+    """Returns an __init__ made from source, as the standard library's: slow to compile, twice as fast to call."""
+    scope: dict[str, Any] = {"_finish": finish, "_missing": MISSING}
+    places: dict[bool, list[str]] = {False: [], True: []}
+    lines = ["own = self.__dict__"]
+    for each in fields:
+        name = each.name
+        scope |= {f"_make_{name}": each.default_factory, f"_default_{name}": each.default}
+        made = each.default_factory is not MISSING
+        default = "_missing" if made else f"_default_{name}"
+        if each.init:
+            required = not made and each.default is MISSING
+            places[bool(each.kw_only)].append(name if required else f"{name}={default}")
+            lines.append(
+                f"own['{name}'] = _make_{name}() if {name} is _missing else {name}"
+                if made
+                else f"own['{name}'] = {name}"
+            )
+        elif made or each.default is not MISSING:
+            lines.append(f"own['{name}'] = {f'_make_{name}()' if made else default}")
+    lines += ["_finish(self)"] if finish is not None else []
+    parameters = ["self", *places[False], *(["*", *places[True]] if places[True] else [])]
+    exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), scope)  # noqa: S102 - of the names of fields only
+    return scope["__init__"]
 
 
 def _repr(names: list[str]) -> Any:

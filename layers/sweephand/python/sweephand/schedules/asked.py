@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 from sweephand.schedules import notations
 from sweephand.schedules.notations.shapes import Beginning, Rules
 from sweephand.schedules.rule import limited
@@ -17,7 +18,6 @@ from sweephand.schedules.text import instants
 from sweephand.schedules.text.instants import Written
 from sweephand.schedules.zones import localtime
 from sweephand.schedules.zones.localtime import FIRST_SECOND, LAST_SECOND, Gap, Overlap, wall_of, wall_text
-from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ _UTC = "UTC"
 _FOLLOWS_STARTS = "actual_start"
 
 
-@value
+@dataclass(frozen=True)
 class Limits:
     """The limits of a schedule as written. opens, closes: the window of its job, in Unix seconds."""
 

@@ -26,8 +26,8 @@ from threading import local
 from typing import TYPE_CHECKING, Protocol, Self
 
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 from sweephand.schedules.zones.localtime import to_instant, to_second
-from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,7 @@ class Rule(Protocol):
         """Returns the latest occurrence at or before `instant`; None before the first. Cost does not grow with age."""
 
 
-@value
+@dataclass(frozen=True)
 class MovedBy:
     """A rule that decided an occurrence: dstGap, dstOverlap, monthOverflow, calendar.
 
@@ -267,7 +267,7 @@ class Amended(Over):
         raise NotImplementedError
 
 
-@value
+@dataclass(frozen=True)
 class Once(Series):
     """One instant."""
 
@@ -280,7 +280,7 @@ class Once(Series):
         return self.second if second >= self.second else None
 
 
-@value
+@dataclass(frozen=True)
 class Never(Series):
     """No instant at all."""
 
@@ -291,7 +291,7 @@ class Never(Series):
         return None
 
 
-@value
+@dataclass(frozen=True)
 class Steps(Series):
     """The seconds anchor + k * step_s for every whole k, even below 0. No clock change affects elapsed seconds."""
 
@@ -313,7 +313,7 @@ class Steps(Series):
         return max(0, min(steps, limit))
 
 
-@value
+@dataclass(frozen=True)
 class Window(Over):
     """The occurrences of `series` from `first` to `last`, both included."""
 
@@ -340,7 +340,7 @@ class Window(Over):
         return self.series.count(after, until, limit) if after < until else 0
 
 
-@value
+@dataclass(frozen=True)
 class Jittered(Over):
     """The occurrences of `series`, each delayed by 0 to `spread_s` seconds: the same for the same salt and instant.
 

@@ -7,11 +7,13 @@ the series with `_build`.
 from __future__ import annotations
 
 import json
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules import notations
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.notations import NOTATIONS, as_rfc_3339, zone_named
@@ -42,7 +44,6 @@ from sweephand.schedules.zones.localtime import (
     to_second_up,
     zone,
 )
-from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,7 +96,7 @@ _UNREADABLE = (
 """Errors that facts of another version can raise: a missing member, another type, a zone that IANA dropped."""
 
 
-@value
+@dataclass(frozen=True)
 class Timing:
     """The timing of a schedule. Window (startTime, endTime inclusive) and jitter are part of `rule`; `count` is not.
 
@@ -113,7 +114,7 @@ class Timing:
     has_end: bool
     zone: Zone
     packed: str
-    _compiled: Compiled
+    _compiled: Compiled = field(repr=False, compare=False)
     calendars: tuple[str, ...] = ()
 
     @property

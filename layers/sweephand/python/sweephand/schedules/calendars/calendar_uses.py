@@ -7,17 +7,17 @@ from itertools import islice
 from typing import Any
 
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 from sweephand.schedules.calendars.calendars import MOST, MOST_ROLLED_A_DAY, Mode, Roll, Use
 from sweephand.schedules.rule import Series
 from sweephand.schedules.text import members
-from sweephand.values import value
 
 FIELD = "calendars"
 MEMBERS = ("name", "mode", "roll")
 WEEK_S = 7 * 86_400
 
 
-@value
+@dataclass(frozen=True)
 class Named:
     """One calendar as a caller names it."""
 

@@ -23,14 +23,13 @@ from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.days import FIRST_DAY, LAST_DAY, Days
 from sweephand.schedules.rule import Never, Series, Steps, spend
-from sweephand.values import value
 
 _LAST_WALL = (LAST_DAY + 1) * DAY_S - 1
 _FEW = 8
 """Steps tried before the list of a turn is made."""
 
 
-@value
+@dataclass(frozen=True)
 class Cycle(Series):
     """The seconds k * period + r for every whole k and each r of `residues`, in ascending order, 0 <= r < period."""
 
@@ -114,7 +113,7 @@ class Slots(Series):
         return self.times.shortest_gap_s() if isinstance(self.times, Cycle) else lcm(self.every * self.size_s, DAY_S)
 
 
-@value
+@dataclass(frozen=True)
 class SteppedClock(Series):
     """The seconds of `steps` that are times of `clock`, for clocks with so many times that the two soon meet.
 
@@ -202,7 +201,7 @@ def _turn(step: int, begin: int, clock: Clock) -> Sequence[int]:
     return array("I", accumulate(b"".join(laps)[:steps], initial=0))
 
 
-@value
+@dataclass(frozen=True)
 class Expanded(Series):
     """The seconds of `units`, each delayed by each of `offsets`, which ascend and end before the next of `units`."""
 
@@ -243,7 +242,7 @@ class Expanded(Series):
         return (self.units._before(begun) - 1) * len(self.offsets) + bisect_right(self.offsets, second - begun)  # noqa: SLF001 - of this module
 
 
-@value
+@dataclass(frozen=True)
 class Within(Series):
     """The seconds of `series` that lie on one of `days`."""
 
@@ -288,7 +287,7 @@ class Within(Series):
         return self.series.shortest_gap_s()
 
 
-@value
+@dataclass(frozen=True)
 class Apart(Series):
     """Several series that have no second in common."""
 

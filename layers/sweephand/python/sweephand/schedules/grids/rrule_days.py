@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from sweephand.records import dataclass
 from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.grids.days import (
     ALL_YEARS,
@@ -25,7 +26,6 @@ from sweephand.schedules.grids.days import (
     Days,
     OfPeriods,
 )
-from sweephand.values import value
 
 _SEVENS = sum(1 << 7 * week for week in range(54))
 _WEEK = 0x7F
@@ -145,7 +145,7 @@ def _first_week(first: int, week_start: int) -> int:
     return 1 - into_week if into_week <= 3 else 8 - into_week
 
 
-@value
+@dataclass(frozen=True)
 class OfYears(OfPeriods):
     """Days (days.py) of years by a rule. years: bit n is the year 1969 + n."""
 
@@ -182,7 +182,7 @@ def _eve(year: int) -> int:
     return year * 365 + year // 4 - year // 100 + year // 400
 
 
-@value
+@dataclass(frozen=True)
 class Both:
     """The days that are in both `first` and `second`. A search looks at no more days than the smaller set has."""
 
@@ -219,7 +219,7 @@ class Both:
         return max(self.first.shortest_gap(), self.second.shortest_gap())
 
 
-@value
+@dataclass(frozen=True)
 class PickedOfWeeks(OfPeriods):
     """Days of each k-th week, in chosen months and on chosen weekdays, at one of `positions`.
 

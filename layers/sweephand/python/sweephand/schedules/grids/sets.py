@@ -6,12 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from heapq import merge
 
+from sweephand.records import dataclass
 from sweephand.schedules.rule import Amended, MovedBy, Series
 from sweephand.schedules.zones.localtime import wall_of
-from sweephand.values import value
 
 
-@value
+@dataclass(frozen=True)
 class Also(Amended):
     """The occurrences of `series` and the seconds `extras`, which are in order; at least one unless all are dropped.
 
@@ -65,7 +65,7 @@ class Also(Amended):
         return not named or any(at == second and _moves(mark) for at, mark in self.marks)
 
 
-@value
+@dataclass(frozen=True)
 class Without(Amended):
     """The occurrences of `series` outside `spans`: (first, last) seconds, in order, not adjacent, at least one.
 

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from math import gcd
 from typing import TYPE_CHECKING
 
+from sweephand.records import dataclass
 from sweephand.schedules.rule import MovedBy, Series
 from sweephand.schedules.zones.localtime import Gap, Overlap, Zone, wall_text
-from sweephand.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ _NEAR = 2 * 86_400
 """More than the largest jump of any clock (Apia and Kwajalein: a whole day), less than the shortest piece (a week)."""
 
 
-@value
+@dataclass(frozen=True)
 class OnWallClock(Series):
     """The instants at which the clock of `zone` reads a time of `pattern`, with a rule for each gap and overlap.
 

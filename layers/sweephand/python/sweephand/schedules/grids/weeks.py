@@ -12,6 +12,7 @@ from itertools import islice, pairwise, product
 from math import gcd
 from typing import Any
 
+from sweephand.records import dataclass
 from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Weekly, week_spans
 from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, Slots, SteppedClock, Within
 from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays
@@ -20,7 +21,6 @@ from sweephand.schedules.grids.sets import Also, Without
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.rule import Never, Once, Series, Steps, Window
 from sweephand.schedules.zones.localtime import FIRST_SECOND, Gap, Overlap, Zone
-from sweephand.values import value
 
 ALL_DAYS = 0x7F
 ANY_TIME = Steps(0, 1)
@@ -173,7 +173,7 @@ def _turned(mask: int, by: int) -> int:
 # Changes of the clock
 
 
-@value
+@dataclass(frozen=True)
 class _Hours(Series):
     """Each second of some hours of each week."""
 
@@ -183,7 +183,7 @@ class _Hours(Series):
         return self.hours.find(second + 1, True, 1)
 
 
-@value
+@dataclass(frozen=True)
 class _Shifted(Series):
     """The seconds of `times` in `gap` (hours of the week), moved ahead by `jump_s`, in each week."""
 

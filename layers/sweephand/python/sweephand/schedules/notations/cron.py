@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from sweephand import json_schema
 from sweephand.errors import InvalidRequest
 from sweephand.lazy import lazy
+from sweephand.records import dataclass
 from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS, MONTHS_SHORT, WEEKDAYS_SHORT
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.days import ALL_MONTHS, DayFields, OfMonths, OnDays, month_table
@@ -20,7 +21,6 @@ from sweephand.schedules.notations.fields import Field, split, steps_over_all_ho
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, at_hours
 from sweephand.schedules.text import members
 from sweephand.schedules.zones.localtime import MonthOverflow
-from sweephand.values import value
 
 with lazy():
     from sweephand.schedules.notations import cron_days
@@ -55,7 +55,7 @@ _IN_DATES, _IN_WEEKDAYS = frozenset("LWlw"), frozenset("Ll#")
 _MOVING = (MonthOverflow.CLAMP, MonthOverflow.NEXT)
 
 
-@value
+@dataclass(frozen=True)
 class Parsed:
     """A parsed cron. stepped_hours: whether the hour field is a step over the whole day, so that no hour is fixed.
 

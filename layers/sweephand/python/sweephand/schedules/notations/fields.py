@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweephand.errors import InvalidRequest
-from sweephand.values import value
+from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@value
+@dataclass(frozen=True)
 class Field:
     """A field of a cron. member: the member of the caller's JSON. name: for refusals.
 

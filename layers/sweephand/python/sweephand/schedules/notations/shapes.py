@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sweephand.errors import InvalidRequest
+from sweephand.records import dataclass
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.zones.localtime import FIRST_SECOND, Gap, Overlap, Zone
-from sweephand.values import value
 
 if TYPE_CHECKING:
     from sweephand.json_schema import Schema
@@ -21,7 +21,7 @@ Defaults = Mapping[str, str]
 """The member of a rule, and its value if a caller states none."""
 
 
-@value
+@dataclass(frozen=True)
 class Rules:
     """The rules that a schedule states in addition to its notation.
 
@@ -34,7 +34,7 @@ class Rules:
     month_overflow: MonthOverflow | None = None
 
 
-@value
+@dataclass(frozen=True)
 class Beginning:
     """The instants from which a series may take its anchor, in Unix seconds.
 
@@ -57,7 +57,7 @@ class Beginning:
         return where.wall(self.start) if self.unread is None or not fixed else self.unread
 
 
-@value
+@dataclass(frozen=True)
 class Compiled:
     """A series and what is known about it. earliest: the first Unix second that counts.
 
