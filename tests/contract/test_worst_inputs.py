@@ -206,7 +206,7 @@ WITH_BODY = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("case", WITH_BODY, ids=str)
 def test_no_text_of_a_body_costs_much(facades: Facades, case: Case) -> None:
     case.send(facades, body=None, raw='{"unknown": 1}')
@@ -217,7 +217,7 @@ def test_no_text_of_a_body_costs_much(facades: Facades, case: Case) -> None:
         assert reply.status < 500, (name, reply.text[:500])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("case", WITH_BODY, ids=str)
 def test_no_value_of_a_member_costs_much(facades: Facades, case: Case) -> None:
     case.send(facades, body=None, raw='{"unknown": 1}')
@@ -230,7 +230,7 @@ def test_no_value_of_a_member_costs_much(facades: Facades, case: Case) -> None:
             assert reply.status < 500, (name, place, reply.text[:500])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_no_header_costs_much(facades: Facades, case: Case) -> None:
     if case.route.method not in {"GET", "POST", "PUT"}:
@@ -247,7 +247,7 @@ def test_no_header_costs_much(facades: Facades, case: Case) -> None:
         assert reply.status == 401 or case.route.scope is None, (name, reply.text[:500])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_no_query_costs_much(facades: Facades, case: Case) -> None:
     if case.route.method != "GET":
