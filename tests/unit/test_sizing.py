@@ -46,6 +46,7 @@ def played(stage: Stage, fast: int, number: int, target_s: float) -> list[float]
         (3, 320, 0.12),
         (2, 160, 0.5),
         (2, 200, 5.0),
+        (2, 160, 15.0),
         pytest.param(3, 1_000, 0.12, marks=pytest.mark.long),
         pytest.param(5, 600, 2.0, marks=pytest.mark.long),
         pytest.param(2, 400, 15.0, marks=pytest.mark.long),

@@ -62,19 +62,19 @@ def runs_a_second(target_s: float) -> float:
     A batch ends with its slowest call. After a second, the executor receives ten more each second, up to 60 in hand;
     it does so for a minute, and then ends with its last call.
     """
-    return min(_received_a_second(target_s), IN_HAND / target_s * _receives(target_s))
+    return min(_received_a_second(target_s), IN_HAND / target_s) * _receives(target_s)
 
 
 def _received_a_second(target_s: float) -> float:
-    """Returns how many runs an executor with room for more receives a second."""
+    """Returns how many runs an executor receives a second while it has room for more."""
     if target_s < ASK_EACH_S:
         return BATCH_MOST / (BATCH_S + BATCH_MOST * RUN_S + target_s)
-    return BATCH_MOST / ASK_EACH_S * _receives(target_s)
+    return BATCH_MOST / ASK_EACH_S
 
 
 def _receives(target_s: float) -> float:
     """Returns the share of its time in which an executor receives."""
-    return Settings.relief_s / (Settings.relief_s + target_s)
+    return 1.0 if target_s < ASK_EACH_S else Settings.relief_s / (Settings.relief_s + target_s)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def burst(size: Size, number: int, target_s: float) -> Lateness:
             in_ticks = _swept_s(SEEN_S + at) * swept
             limit = EXECUTORS if executors == size.fast else START
             ended = history[max(0, len(history) - 1 - takes)]
-            step = min(executors * rate * STEP_S, executors * IN_HAND - (begun - ended))
+            receives = 1.0 if at < Settings.relief_s else _receives(target_s)
+            step = min(executors * rate * receives * STEP_S, executors * IN_HAND - (begun - ended))
             if table * STEP_S < step:
                 limit, step = TABLE, table * STEP_S
             if in_ticks - begun < step and in_ticks < number:
