@@ -38,7 +38,7 @@ from sweephand.flow.errors import failures
 from sweephand.flow.flow_keys import flow_key_changes
 from sweephand.flow.job_parts.change_log import By, Operation
 from sweephand.flow.job_sets import apply as job_sets
-from sweephand.flow.jobs import change, drafts, lookup
+from sweephand.flow.jobs import change, deletion, drafts, lookup
 from sweephand.flow.jobs.change import ScheduleRequest
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.manual import manual, rerun
@@ -797,6 +797,30 @@ class Delete(Scenario):
         assert {run.state for run in at.runs()} <= {State.CANCELLED}
         left = {item["sk"]["S"].split("#")[0] for item in at.scene.items() if "#JOB#" in item["pk"]["S"]}
         assert not left
+
+
+class DeleteBeforeRetry(Scenario):
+    """A job goes, with a reason, shortly before a retry of its run: the executor of the retry ends the run."""
+
+    name = "delete-before-retry"
+
+    def history(self, at: Play) -> None:
+        at.scene.endpoint.answer = BUSY
+        job = at.create(counted(1), action=at.scene.action(retry=fixed(10)))
+        at.expect(job, {}, optional=minutes(1), state=None)
+        at.go_to(1.1)
+        by = By(actor="me", reason="sold")
+        at.ask(lambda: deletion.delete_job(at.scene.world, TENANT, job.job.id, None, by=by))
+        at.go_to(3)
+
+    def check(self, at: Play) -> None:
+        """Checks that whoever ends the run says who deleted its job."""
+        cancelled = [run.message for run in at.ledger if run.state is State.CANCELLED]
+        assert at.faults or cancelled == ["the job was deleted by me: sold"]
+        assert set(cancelled) <= {
+            "the job was deleted by me: sold",
+            "the schedule was deleted before it began, by me: sold",
+        }
 
 
 class JobSets(Scenario):
