@@ -9,6 +9,7 @@ from sweephand.domain.run import Outcome, Reason, State
 from sweephand.domain.schedule import Lane
 from sweephand.errors import NotFound, PreconditionFailed
 from sweephand.flow.deletes import clean_up
+from sweephand.flow.job_parts.change_log import By
 from sweephand.flow.jobs import deletion, lookup
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.requested import ScheduleRequest
@@ -340,3 +341,23 @@ def test_a_cleanup_in_pieces_checks_the_leased_runs_again(stage: Stage, monkeypa
     assert State.CANCELLED in {run.state for run in runs}
     assert all(run.finished for run in runs)
     assert rest(stage, planned) == []
+
+
+def test_a_run_says_who_deleted_its_job_although_copies_of_the_table_do_not_know_yet(stage: Stage) -> None:
+    stage.endpoint.answer = BUSY
+    planned = stage.create(once(), action=stage.action(retry=fixed(10)))
+    stage.run(65)
+
+    def behind(passing: Passing, act: Act) -> Any:
+        answer = act()
+        stale = passing.operation == "Query" and not passing.request.get("ConsistentRead")
+        return {**answer, "Items": []} if stale else answer
+
+    by = By(actor="me", reason="the target is being moved")
+    deletion.delete_job(stage.world, TENANT, planned.job.id, None, by=by)
+    with stage.taps.faulty(behind):
+        stage.pass_time(10)
+        stage.deliver_all()
+
+    run = stage.only_run(planned)
+    assert (run.state, run.message) == (State.CANCELLED, "the job was deleted by me: the target is being moved")

@@ -16,6 +16,7 @@ def message(item: CleanUpItem) -> str | None:
 
 def message_of(table: Table, tenant: str, job_id: str, owner: str) -> str | None:
     """Returns the message of a run of a deleted job or schedule. owner: of the run's partition in the ledger."""
-    rows = table.query_all(keys.job(tenant, job_id), CleanUpItem.sk.startswith(keys.clean_up("")))
+    sort = CleanUpItem.sk.startswith(keys.clean_up(""))
+    rows = table.query_all(keys.job(tenant, job_id), sort, consistent=True)
     items = [item for row in rows if owner in json.loads((item := CleanUpItem.from_raw_data(row)).owners)]
     return next(filter(None, map(message, items)), None)
