@@ -38,7 +38,7 @@ def test_an_instant_without_a_row_is_not_green_and_the_application_needs_attenti
     lane = page.get_by_role("row").filter(has_text="billing/report")
     lane.get_by_text("2 without a recorded failure, 2 due with nothing recorded").wait_for(state="attached")
     assert (lane.locator(".dot.ok").count(), lane.locator(".dot.due").count()) == (2, 2)
-    item = page.get_by_role("listitem").filter(has_text="No worker of billing has received for 4 min")
+    item = page.get_by_role("listitem").filter(has_text="No worker of billing has taken a run for 4 min")
     item.locator(".shape.failed").wait_for()
 
 
@@ -61,7 +61,7 @@ def test_an_instant_that_passes_while_the_page_is_open_does_not_turn_green(opene
 
 def _attention():
     since = CLOCK.now() - timedelta(minutes=4)
-    sentence = f"No worker of billing has received for 4 min: 32 messages wait since {_text(since)}."
+    sentence = f"No worker of billing has taken a run for 4 min: 32 messages wait since {_text(since)}."
     item = {"kind": "application", "id": "billing", "name": "billing", "jobId": None, "since": _text(since)}
     step = {"verb": "start", "words": "Start a worker, or delete the application", "href": "/v1/applications/billing"}
     item |= {"lastAt": None, "count": 32, "reason": None, "sentence": sentence, "nextStep": step}

@@ -63,7 +63,7 @@ MEANING: Mapping[EventType, str] = {
     EventType.ERRORS_RESOLVED: "The rerun of a failed run succeeded.",
     EventType.CIRCUIT_OPENED: "A target failed so often in a row that its calls under a flow key now wait.",
     EventType.CIRCUIT_CLOSED: "A target with an open circuit answered again. Its waiting calls continue.",
-    EventType.APPLICATION_AWAY: "Messages wait in the queue of an application, and no worker receives them.",
+    EventType.APPLICATION_AWAY: "Messages wait in the queue of an application, and no worker takes a run from them.",
     EventType.APPLICATION_BACK: "An application is no longer away.",
     EventType.CONSUMER_AWAY: "Runs are held for a consumer, and its program does not run.",
     EventType.CONSUMER_BACK: "A consumer is no longer away.",

@@ -86,7 +86,7 @@ def test_an_absent_worker_is_reported_within_two_minutes_and_its_runs_end_with_t
     assert api.stage.endpoint.received
     [item] = attention(api)
     assert (item["id"], item["since"][:19], item["nextStep"]["verb"]) == ("billing", first, "start")
-    assert item["sentence"].startswith("No worker of billing has received for 1")
+    assert item["sentence"].startswith("No worker of billing has taken a run for 1")
     [event] = away(api)
     assert (event["application"], event["applicationVersion"], event["tenant"]) == ("billing", None, TENANT)
     assert event["since"][:19] == first

@@ -222,10 +222,10 @@ def _applications(ctx: Context) -> Iterator[Item]:
     for each in tenants.applications(ctx.world.table, ctx.tenant):
         if each.away_at is not None and each.watched_since is not None:
             for_long = sentences.duration(ctx.now - each.watched_since)
-            messages = "1 message waits" if each.waiting == 1 else f"{each.waiting:,} messages wait"
+            wait = "1 message waits" if each.waiting == 1 else f"{each.waiting:,} messages wait"
             yield Item(
                 *("application", each.name, each.title),
-                f"No worker of {each.title} has received for {for_long}: {messages} since {text(each.watched_since)}.",
+                f"No worker of {each.title} has taken a run for {for_long}: {wait} since {text(each.watched_since)}.",
                 Step("start", "Start a worker, or delete the application", f"/v1/applications/{each.name}"),
                 count=max(1, each.waiting),
                 since=each.watched_since,
