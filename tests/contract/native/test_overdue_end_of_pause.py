@@ -65,6 +65,21 @@ def test_an_overdue_end_of_a_pause_comes_before_any_change(change: str) -> None:
         check_each_has_one_row(api, schedule)
 
 
+def test_an_overdue_end_of_a_pause_is_carried_out_although_the_change_is_refused() -> None:
+    """It was asked for when the pause began. The log names nobody for it."""
+    with made() as api:
+        job, schedule = paused(api)
+
+        refused = api("POST", f"/v1/jobs/{job}/schedules", {"at": UNTIL})
+        assert (refused.status, refused.json["errors"][0]["field"]) == (422, "at")
+        assert api.get(f"/v1/jobs/{job}").json["pause"] is None
+        api.stage.run(600)
+
+        check_each_has_one_row(api, schedule)
+        last = api.get(f"/v1/jobs/{job}/changes").json["items"][0]
+        assert (last["operation"], last["actor"]) == ("resume", None)
+
+
 @pytest.mark.parametrize("delete", DELETES)
 def test_an_overdue_end_of_a_pause_comes_before_a_delete(delete: str) -> None:
     """Later instants that had not begun have a row that says so."""
