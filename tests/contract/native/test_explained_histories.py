@@ -58,6 +58,29 @@ def test_no_step_between_actual_starts_is_announced_without_a_row(ends: dict[str
         assert [each["at"] for each in answers if each["runId"] is not None]
 
 
+@pytest.mark.parametrize(("off", "on"), [("pause", "resume"), ("deactivate", "activate")])
+def test_a_step_that_a_late_start_moved_is_in_one_range_although_it_comes_while_the_job_is_off(
+    off: str, on: str
+) -> None:
+    with made() as api:
+        job = api.create(schedules=[{"every": "PT1M", "align": "actual_start"}])
+        place, schedule = f"/v1/jobs/{job['id']}", job["schedules"][0]["id"]
+        api.stage.pass_time(400)
+        api.stage.run(3)
+        assert api("POST", f"{place}/{off}", {} if off == "pause" else None).status == 200
+        api.stage.run(90)
+        assert api("POST", f"{place}/{on}").status == 200
+        api.stage.run(200)
+
+        moved = {"at": text(NOON + SECOND + 7 * MINUTE)}
+        answer = api.get(f"{place}/schedules/{schedule}/explain", query=moved).json
+        window = {"scheduleId": schedule, "from": moved["at"], "until": moved["at"], "limit": 100}
+        covering = api.get("/v1/runs", query=window).json["items"]
+
+        assert [(each["state"], each["reason"]) for each in covering] == [("MISSED", "SERVICE_OUTAGE")]
+        assert (answer["state"], answer["runId"]) == ("MISSED", covering[0]["id"])
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1_000, 1_400))
 def test_every_instant_of_many_random_histories_is_explained_by_the_ledger(seed: int) -> None:

@@ -166,7 +166,7 @@ def change(
         last_planned_at=last,
         first_at=_first_at(timing, start, seam) if state is ScheduleState.ACTIVE else None,
         still_due=still_due,
-        missed_to=before.missed_to if before.missed_to is None else min(before.missed_to, seam.since),
+        missed_to=_missed_to(before, state, seam),
         off_times=_off_times(before, state, seam, still_due, effect.now),
         unreachable=None if after.active else before.unreachable,
     )
@@ -201,6 +201,17 @@ def _first_at(timing: Timing, start: Start, seam: Seam) -> datetime | None:
     except Undecided:
         return None
     return None if start.first_at == by_rule else start.first_at
+
+
+def _missed_to(before: Schedule, state: ScheduleState, seam: Seam) -> datetime | None:
+    """Returns the end of the span that was left out, as far as the new plan does not have its instants again.
+
+    It may lie ahead if a late start has moved the rhythm. While the schedule is off, it then stays: the line of that
+    time begins after it.
+    """
+    if before.missed_to is None or state in OFF:
+        return before.missed_to
+    return min(before.missed_to, seam.since)
 
 
 def _off_times(
@@ -263,15 +274,15 @@ def silence(before: Schedule, old: Timing, until: datetime, now: datetime) -> Ru
     since = before.ended_at.get(before.generation - 1)
     if reason is None or since is None:
         return None
-    message = "the schedule was off"
+    message, begin = "the schedule was off", max(from_s(since), before.missed_to or EPOCH)
     try:
-        first = old.rule.next_after(from_s(since))
+        first = old.rule.next_after(begin)
         last = old.rule.last_until(until)
         if first is None or last is None or first > last:
             return None
         count = series.count_within(old, first, last)
     except Undecided:
-        first, last, count = from_s(since) + timedelta(seconds=1), until, 1
+        first, last, count = begin + timedelta(seconds=1), until, 1
         message = "the schedule was off; how many occurrences were due takes too long to compute, so they count as one"
     owner, end = (before.tenant, before.job_id, before.id), (State.SKIPPED, reason, message)
     return ranges.line(owner, end, (first, last, count), before.generation, now, before.packed)
