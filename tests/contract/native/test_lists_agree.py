@@ -40,6 +40,11 @@ def paused(api: Api) -> object:
     return api("POST", f"/v1/jobs/{job['id']}/pause", {"until": "2027-03-01T12:06:00Z"})
 
 
+def stricter(api: Api) -> object:
+    (job,) = api.get("/v1/jobs").json["items"]
+    return api("PATCH", f"/v1/jobs/{job['id']}", {"policies": {"misfire": {"type": "skip"}}})
+
+
 def activated(api: Api) -> object:
     (job,) = api.get("/v1/jobs").json["items"]
     (schedule,) = api.get(f"/v1/jobs/{job['id']}/schedules").json["items"]
@@ -64,6 +69,21 @@ HISTORIES: dict[str, tuple[dict[str, Any], dict[str, Any], Steps]] = {
         {"at": SOON},
         {"onEnable": "run_now"},
         (runs(5), DISABLE, runs(100), runs(100), ENABLE, passes(1), passes(1)),
+    ),
+    "one time, held and late, and paused": (
+        {"at": SOON},
+        {"onEnable": "run_now"},
+        (runs(5), DISABLE, runs(200), paused, passes(10), runs(300), ENABLE, passes(1)),
+    ),
+    "one time, held, and paused until before it": (
+        {"at": "2027-03-01T12:10:00Z"},
+        {"onEnable": "run_now"},
+        (DISABLE, paused, runs(10), runs(600), ENABLE, passes(1)),
+    ),
+    "one time, held and late, and changed": (
+        {"at": SOON},
+        {"onEnable": "run_now"},
+        (runs(5), DISABLE, runs(200), stricter, passes(10), runs(300), ENABLE, passes(1)),
     ),
     "one time, held": ({"at": SOON}, {}, (runs(5), DISABLE, runs(200), ENABLE, passes(1))),
     "one time, long ago": (

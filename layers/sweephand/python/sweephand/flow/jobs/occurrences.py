@@ -150,12 +150,15 @@ def _known(occurrences: list[Occurrence], *, whole: bool) -> Iterator[Occurrence
 def _owed(asked: Asked, after: datetime, limit: int) -> list[Occurrence]:
     """Returns the occurrences of the plan in force, and of earlier plans that are still due.
 
-    Before the schedule follows a change of its calendars, what is due follows the older version.
+    Before the schedule follows a change of its calendars, what is due follows the older version. An occurrence that
+    waits until its collection is enabled is that of the row; a paused or ending schedule has none in its row.
     """
     schedule, now = asked.schedule, asked.now
     if switched_off.waits_until_enabled(asked.job, schedule):
-        late = schedule.unsent_from
-        return [] if late is None or late <= after else [Occurrence(late)]
+        if schedule.state is ScheduleState.ACTIVE:
+            late = schedule.unsent_from
+            return [] if late is None or late <= after else [Occurrence(late)]
+        schedule = replace(schedule, held_from=None)
     ahead = upcoming.ahead(replace(schedule, newer_packed=None), asked.timing, after, limit)
     if schedule.newer_packed is not None:
         due = list(takewhile(lambda each: each.instant <= now, ahead))
