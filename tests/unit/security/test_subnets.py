@@ -10,7 +10,7 @@ import pytest
 
 from sweephand.errors import InvalidRequest
 from sweephand.flow.tenants import applications
-from sweephand.security import guard
+from sweephand.security import guard, subnets
 from sweephand.settings import Settings
 from sweephand.wiring import guard_settings, report_subnets
 from tests.support.stage import TENANT, Stage
@@ -23,6 +23,16 @@ def inside(stage: Stage) -> Stage:
     settings = replace(stage.world.settings, vpc_subnets=SUBNETS)
     stage.world = replace(stage.world, settings=settings)
     return stage
+
+
+@pytest.fixture(autouse=True)
+def _named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes each host its own only address."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, **_: _addresses([host], port))
+
+
+def _addresses(hosts: list[str], port: int) -> list[Any]:
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in hosts]
 
 
 def closed(*hosts: str) -> Any:
@@ -53,6 +63,24 @@ def test_the_first_tick_names_the_services_that_the_subnets_do_not_reach_and_goe
     ((level, message, members),) = inside.journal.lines
     assert (level, members) == ("error", {"reason": "sqs, kms"})
     assert message.startswith("VpcSubnets do not reach all services")
+
+
+def test_a_service_with_many_addresses_delays_a_cold_start_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    class Silent(socket.socket):
+        def connect(self, address: Any) -> None:
+            tried.append(address)
+            raise TimeoutError
+
+    def lookup(host: str, port: int, *_: Any, **__: Any) -> list[Any]:
+        return _addresses([host] if host[0].isdigit() else [f"192.0.2.{n}" for n in range(8)], port)
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    monkeypatch.setattr(socket, "socket", Silent)
+
+    assert subnets.unreachable({"s3": "s3.eu-central-1.amazonaws.com"}) == ["s3"]
+    assert tried == [("192.0.2.0", 443)]
 
 
 def test_subnets_that_reach_everything_cause_no_line(inside: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
