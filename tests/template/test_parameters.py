@@ -209,6 +209,13 @@ def test_the_consoles_sign_in_needs_an_issuer_whose_tokens_the_api_accepts(raw):
     ]
 
 
+def test_scopes_without_an_issuer_are_refused_on_deployment(raw):
+    rule = raw["Rules"]["ScopesNeedTheirIssuer"]
+
+    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "OidcIssuers"}, ""]}
+    assert [each["Assert"] for each in rule["Assertions"]] == [{"Fn::Equals": [{"Ref": "OidcScopes"}, ""]}]
+
+
 def test_subnets_without_security_groups_are_refused_before_anything_is_created(raw):
     (assertion,) = raw["Rules"]["SubnetsNeedSecurityGroups"]["Assertions"]
     empty = [{"Fn::Equals": [{"Ref": name}, ""]} for name in ("VpcSubnets", "VpcSecurityGroups")]

@@ -163,6 +163,16 @@ def test_a_cluster_without_definitions_or_subnets_is_refused_on_deployment(raw):
     ]
 
 
+def test_definitions_a_network_or_roles_without_a_cluster_are_refused_on_deployment(raw):
+    rule = raw["Rules"]["DefinitionsNetworkAndRolesNeedTasks"]
+    others = sorted(name for name in raw["Parameters"] if name.startswith("Task") and name != "TaskCluster")
+
+    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "TaskCluster"}, ""]}
+    (assertion,) = rule["Assertions"]
+    refused = [each["Fn::Equals"] for each in assertion["Assert"]["Fn::And"]]
+    assert sorted((named["Ref"], value) for named, value in refused) == [(name, "") for name in others]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [
