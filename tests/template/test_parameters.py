@@ -233,6 +233,7 @@ def test_rules_use_only_functions_that_cloudformation_evaluates_there(raw):
 
 
 LAMBDA_S_ENVIRONMENT = 4_096
+LISTED = re.findall(r"\$\{(\w+)\}", raw_template()["Resources"]["Lists"]["Properties"]["Value"]["Fn::Sub"])
 LARGEST_LISTS = 8_192
 """The largest value of a parameter of Systems Manager."""
 PHYSICAL_NAME = "x" * 110
@@ -244,11 +245,10 @@ def longest(name):
     facts = PARAMETERS[name]
     likely = {
         "AllowedPrivateTargets": ",".join(["2001:db8:1234:5678::/64"] * 20),
-        "OidcClaims": "y" * 700,
         "PublicBaseUrl": "y" * 100,
         "AzureSuffixes": "y" * 120,
         "TaskCluster": "y" * 100,
-        "TaskNetwork": ",".join(["subnet-0123456789abcdef0"] * 16),
+        "TaskNetwork": ",".join(["subnet-0123456789abcdef0"] * 16 + ["sg-0123456789abcdef0"] * 5 + ["public"]),
         "KmsKeyId": "y" * 36,
         "VpcSubnets": ",".join(["subnet-0123456789abcdef0"] * 16),
     }
@@ -271,6 +271,8 @@ def test_all_lists_at_their_longest_fit_into_one_parameter_of_systems_manager(de
 
     assert lists["Resources"]["Lists"]["Properties"]["Tier"] == "Intelligent-Tiering"
     assert 4 * 1_200 + 2 * 900 < len(value.encode()) <= LARGEST_LISTS
+    unlimited = {name for name in LISTED if "MaxLength" not in PARAMETERS[name]}
+    assert unlimited == {"TaskNetwork"}, "whose pattern limits it"
 
 
 def test_the_functions_read_the_lists_as_the_template_writes_them(deployed):
