@@ -81,6 +81,31 @@ def test_a_step_that_a_late_start_moved_is_in_one_range_although_it_comes_while_
         assert (answer["state"], answer["runId"]) == ("MISSED", covering[0]["id"])
 
 
+@pytest.mark.parametrize("ends", [{"count": 9}, {"endTime": "2027-03-01T12:10:10Z"}])
+def test_each_step_of_a_moved_rhythm_is_announced_up_to_the_last_and_none_before_the_move(
+    ends: dict[str, object],
+) -> None:
+    with made() as api:
+        job = api.create(schedules=[{"every": "PT1M", "align": "actual_start", **ends}])
+        schedule = job["schedules"][0]["id"]
+        place = f"/v1/jobs/{job['id']}"
+        announced: list[tuple[str, list[str], str | None]] = []
+        api.stage.pass_time(400)
+        for _ in range(7):
+            api.stage.run(55)
+            now = text(api.stage.clock.now())
+            window = {"from": text(NOON), "until": text(NOON + 20 * MINUTE), "limit": 100}
+            listed = api.get(f"{place}/occurrences", query=window).json["items"]
+            ahead = [each["plannedAt"] for each in listed if each["state"] == "SCHEDULED"]
+            shown = api.get(f"{place}/schedules/{schedule}").json
+            announced.append((now, ahead, shown["nextRunAt"]))
+        ran = {text(run.planned_at) for run in api.stage.runs(schedule) if run.range_count is None}
+
+    for now, ahead, upcoming in announced:
+        assert ahead == sorted(at for at in ran if at > now), now
+        assert upcoming == (ahead[0] if ahead else None), now
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1_000, 1_400))
 def test_every_instant_of_many_random_histories_is_explained_by_the_ledger(seed: int) -> None:

@@ -146,21 +146,39 @@ def _was_sent(schedule: Schedule, timing: Timing, instant: datetime) -> bool:
 
 def _planned(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     """Returns occurrences by the rule, or by the row if the series follows its actual starts or began late."""
-    at = schedule.next_run_at
-    if at is None or schedule.state is not ScheduleState.ACTIVE:
+    if timing.actual_start_interval_s is not None:
+        at = _unsent_step(schedule, timedelta(seconds=timing.actual_start_interval_s))
+        return preview(timing, after, limit) if at is None else _steps(schedule, timing, at, after, limit)
+    first = schedule.first_at
+    if schedule.state is not ScheduleState.ACTIVE or schedule.next_run_at is None or first is None or after >= first:
         return preview(timing, after, limit)
-    if timing.actual_start_interval_s is None:
-        first = schedule.first_at
-        if first is not None and after < first and timing.rule.last_until(first) != first:
-            return [Occurrence(first, None), *preview(timing, first, limit - 1)]
-        return preview(timing, after, limit)
-    step = timedelta(seconds=timing.actual_start_interval_s)
+    if timing.rule.last_until(first) != first:
+        return [Occurrence(first, None), *preview(timing, first, limit - 1)]
+    return preview(timing, after, limit)
+
+
+def _unsent_step(schedule: Schedule, step: timedelta) -> datetime | None:
+    """Returns the first occurrence that is not sent, in the rhythm of those before it; None if the row has no rhythm.
+
+    An ending schedule has sent its last one, so nothing runs at the returned instant.
+    """
+    if schedule.state is ScheduleState.ENDING and schedule.last_planned_at is not None:
+        return schedule.last_planned_at + step
+    return schedule.next_run_at if schedule.state is ScheduleState.ACTIVE else None
+
+
+def _steps(schedule: Schedule, timing: Timing, at: datetime, after: datetime, limit: int) -> list[Occurrence]:
+    """Returns occurrences in the rhythm of the row. at: the first that is not sent.
+
+    Some that lie ahead were already sent, but none from before the first of this generation, and none within the span
+    of another rhythm, which a late start has replaced.
+    """
+    step = timedelta(seconds=timing.actual_start_interval_s or 0)
     if after >= at:
         nearest = at + ((after - at) // step + 1) * step
     else:
-        # Some occurrences that lie ahead were already sent, but none from before the first of this generation.
         began = schedule.first_at or timing.rule.next_after(generations.began(schedule)) or at
-        since = max(after, at - SENT_AHEAD_MOST, began - timedelta(seconds=1))
+        since = max(after, at - SENT_AHEAD_MOST, began - timedelta(seconds=1), schedule.missed_to or after)
         nearest = at - max(0, -((since - at) // step) - 1) * step
     instants = (nearest + n * step for n in range(limit))
     return [Occurrence(each, None) for each in takewhile(lambda each: each <= timing.ends_at, instants)]
