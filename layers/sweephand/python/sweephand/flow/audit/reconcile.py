@@ -201,11 +201,24 @@ def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: 
         rows={run.uuid: run for run in runs if run.range_count is None},
         lines=[run for run in runs if run.range_count is not None],
         generations=[*sorted(left, key=lambda each: each.number), force],
-        next_at=schedule.unsent_from if schedule.state is ScheduleState.ACTIVE else None,
+        next_at=_next_at(schedule, force.interval),
         whole=len(runs) < MOST_INSTANTS,
         remembered_from=_remembered_from(schedule, world.clock.now()),
         earlier=_earlier(world, schedule, since) if consistent and settled_to is not None else (),
     )
+
+
+def _next_at(schedule: Schedule, interval: timedelta | None) -> datetime | None:
+    """Returns the instant after the last one sent; None if the series does not go on.
+
+    An ending series whose intervals follow actual starts has one as well, because only the next link of such a chain
+    tells which links were sent before it.
+    """
+    if schedule.state is ScheduleState.ACTIVE:
+        return schedule.unsent_from
+    if interval is None or schedule.state is not ScheduleState.ENDING or schedule.last_planned_at is None:
+        return None
+    return schedule.last_planned_at + interval
 
 
 def _remembered_from(schedule: Schedule, now: datetime) -> datetime:
@@ -256,9 +269,12 @@ def _judged_until(world: World, schedule: Schedule, there: Account, latest: date
 
 
 def _planned(schedule: Schedule, there: Account, before: StatsItem) -> int | None:
-    sent = plans.sent_until(schedule)
+    """Returns how many occurrences were planned; None if the ledger does not tell."""
+    sent, force = plans.sent_until(schedule), there.generations[-1]
     if sent is None or not there.whole or any(each > sent for each in schedule.still_due):
         return None
+    if force.interval is not None and not any(force.has(run.planned_at) for run in there.rows.values()):
+        return None  # the links of a chain are known only from its first row on
     return before.settled_planned + there.planned(sent, MOST_INSTANTS)
 
 

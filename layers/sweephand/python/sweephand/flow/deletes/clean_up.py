@@ -269,7 +269,7 @@ def _links_without_run(there: Account, schedule: Schedule, until: datetime) -> l
     No later run proves that they were due.
     """
     force = there.generations[-1]
-    if force.interval is None or there.next_at is None:
+    if force.interval is None or there.next_at is None or schedule.state is not ScheduleState.ACTIVE:
         return []
     runs = [run for run in there.rows.values() if force.has(run.planned_at)]
     links = [there.next_at]
