@@ -178,7 +178,7 @@ def _source() -> str:
     return "".join(
         path.read_text()
         for path in PACKAGE.rglob("*.py")
-        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] not in {"local", "cli", "sdk"}
+        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] not in {"local", "cli", "sdk", "testing"}
     )
 
 
