@@ -15,6 +15,7 @@ from sweephand.domain.event import EventType
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
 from sweephand.testing.taps import Act, Passing
+from sweephand.threads import in_turn
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 from tests.contract.native.test_workers import Hand, create, register
@@ -41,7 +42,10 @@ class Scene:
         self.api.stage.deliver(Lane.FAST)
 
     def during(self, act: Callable[[], object], meanwhile: Callable[[], object], number: int) -> bool:
-        """Lets something happen before a call of `act`, by its number. Returns whether there was such a call."""
+        """Lets something happen before a call of `act`, by its number. Returns whether there was such a call.
+
+        Both act in this thread: another one would wait for a read of the tenant's terms that this one has begun.
+        """
         numbers, done = count(), []
 
         def fault(passing: Passing, call: Act) -> Any:
@@ -52,7 +56,8 @@ class Scene:
 
         self.api.stage.taps.fault = fault
         try:
-            act()
+            with in_turn():
+                act()
         finally:
             self.api.stage.taps.fault = as_dynamodb
         return bool(done)
