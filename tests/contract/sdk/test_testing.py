@@ -124,6 +124,13 @@ def test_a_refusal_of_aws_is_the_runs_reason(sh):
     assert (run.state, run.message) == ("REQUEST_ERROR", "AccessDenied: ")
 
 
+def test_the_queues_of_the_service_itself_are_refused_as_targets(sh):
+    own = "arn:aws:sqs:eu-central-1:123456789012:sweephand-app-billing"
+
+    with pytest.raises(InvalidField, match="resource of this service itself"):
+        sh.jobs.create("a", {"type": "sqs", "targetArn": own, "roleArn": ROLE}, at(NOON))
+
+
 def test_the_past_is_refused_with_both_instants(sh):
     with pytest.raises(InvalidArgument, match=r"2027-03-01T12:00:00Z.*2027-03-01T11:00:00Z"):
         sh.advance(NOON - timedelta(hours=1))

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from sweephand import threads
 from sweephand.domain.instants import text
+from sweephand.domain.schedule import APPLICATION
 from sweephand.errors import InvalidRequest
 from sweephand.facades.native.api import NativeApi
 from sweephand.flow.tenants import access, tenancy
@@ -365,11 +366,19 @@ def _service(now: datetime, answer: Answering | None) -> tuple[Service, Targets,
     memory = Memory(dynamo=dynamo)
     table = Table("sweephand-test", clock, chance, region=REGION, client=Client("dynamodb", memory, tap))
     targets, aws = Targets(clock, answer), Aws.made(clock, tap)
+    settings = settings_of("test", table.name, "key-1", shards=1)
     outbound = Outbound(
         GuardSettings(
             private=ANYWHERE,
             plain_http=True,
-            aws=AwsSettings(roles=frozenset({"*"}), account=ACCOUNT, region=REGION, stack_name="test", bus_name=BUS),
+            aws=AwsSettings(
+                roles=frozenset({"*"}),
+                account=ACCOUNT,
+                region=REGION,
+                stack_name="test",
+                bus_name=BUS,
+                application_queues=f"{settings.application_queues}-{APPLICATION}",
+            ),
             identity=True,
         ),
         roles=targets,  # type: ignore[arg-type]
@@ -377,7 +386,6 @@ def _service(now: datetime, answer: Answering | None) -> tuple[Service, Targets,
         network=targets.network,
     )
     kms = Client("kms", memory, tap)
-    settings = settings_of("test", table.name, "key-1", shards=1)
     world = world_of(settings, clock, chance, table, kms, aws, outbound, journal, targets.perform)
     return Service(world, clock, aws.sqs, aws.bus, aws.bucket, tap, journal), targets, dynamo
 
