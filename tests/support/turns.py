@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Semaphore, Thread
 from typing import Any
+from unittest import mock
 
+from sweephand import shared_reads
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
 from tests.support.taps import conflict
@@ -87,10 +90,17 @@ def at_once(stage: Stage) -> Iterator[Callable[[Sequence[Callable[[], Any]]], li
         finally:
             held.difference_update(wanted)
 
+    def awaited(answer: Future[Any]) -> Any:
+        """Lets others go on until somebody's read has ended: waiting for it otherwise would stop them all."""
+        while not answer.done():
+            turns.wait(CALL_S)
+        return answer.result()
+
     sleep, stage.clock.sleep = stage.clock.sleep, turns.wait  # type: ignore[method-assign]
     stage.taps.fault = take_time
     try:
-        yield turns.run
+        with mock.patch.object(shared_reads, "awaited", awaited):
+            yield turns.run
     finally:
         stage.taps.fault = there
         stage.clock.sleep = sleep  # type: ignore[method-assign]

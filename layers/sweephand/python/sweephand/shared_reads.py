@@ -15,6 +15,11 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
+def awaited(answer: Future[V]) -> V:
+    """Waits for a read and returns its answer. Tests in which one thread runs at a time wait in another way."""
+    return answer.result()
+
+
 @dataclass(frozen=True)
 class _Read(Generic[V]):
     """A read that has succeeded or is under way. since_s: its beginning, in monotonic seconds. thread: the reader."""
@@ -47,7 +52,7 @@ class SharedReads(Generic[K, V]):
             kept = self._kept.get(key)
             if kept is not None and now_s - kept.since_s < kept_s:
                 self._kept.move_to_end(key)
-                return kept.answer.result()
+                return awaited(kept.answer)
             shared = self._under_way.get(key)
             if shared is None or now_s - shared.since_s >= kept_s or shared.thread == get_ident():
                 shared = None
@@ -55,7 +60,7 @@ class SharedReads(Generic[K, V]):
             self._under_way[key] = read
         if read is not shared:
             self._carry_out(key, read)
-        return read.answer.result()
+        return awaited(read.answer)
 
     def forget(self, concerns: Callable[[K], bool]) -> None:
         """Forgets the values of these keys. Reads under way answer only the threads that wait for them already."""
