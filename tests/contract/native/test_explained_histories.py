@@ -7,6 +7,7 @@ from random import Random  # noqa: TID251 - a history is played again by its see
 import pytest
 
 from sweephand.domain.instants import text
+from sweephand.domain.run import State
 from tests.contract.native.api import api as made
 from tests.contract.native.explained_histories import History, check_future, check_now, check_past
 from tests.unit.flow.common import MINUTE, NOON, SECOND
@@ -104,6 +105,37 @@ def test_each_step_of_a_moved_rhythm_is_announced_up_to_the_last_and_none_before
     for now, ahead, upcoming in announced:
         assert ahead == sorted(at for at in ran if at > now), now
         assert upcoming == (ahead[0] if ahead else None), now
+
+
+@pytest.mark.parametrize("change", ["a new rule", "a pause"])
+def test_a_change_may_plan_the_steps_again_that_an_outage_left_out(change: str) -> None:
+    """They are left out up to the next occurrence, so the last one may be still to come."""
+    with made() as api:
+        job = api.create(schedules=[{"every": "PT10M", "align": "actual_start"}])
+        schedule = job["schedules"][0]["id"]
+        place, own = f"/v1/jobs/{job['id']}", f"/v1/jobs/{job['id']}/schedules/{schedule}"
+        api.stage.run(300)
+        api.stage.pass_time(2_000)
+        api.stage.run(30)
+        (line,) = [run for run in api.stage.runs(schedule) if run.range_until is not None]
+        assert line.range_until > api.stage.clock.now()
+
+        if change == "a new rule":
+            assert api("PATCH", own, {"every": "PT1M", "align": None}).status == 200
+        else:
+            assert api("POST", f"{place}/pause").status == api("POST", f"{place}/resume").status == 200
+            assert api.get(own).json["nextRunAt"] == text(line.range_until)
+        announced = api.get(own).json["nextRuns"][:2]
+        query = {"from": text(NOON), "until": announced[-1], "limit": 100}
+        listed = {
+            each["plannedAt"]: each["state"] for each in api.get(f"{place}/occurrences", query=query).json["items"]
+        }
+        answers = [api.get(f"{own}/explain", query={"at": at}).json for at in announced]
+        api.stage.run(1_300)
+
+        assert [listed[at] for at in announced] == [each["state"] for each in answers] == ["SCHEDULED"] * 2
+        ran = {text(run.planned_at): run.state for run in api.stage.runs(schedule) if run.range_until is None}
+        assert [ran.get(at) for at in announced] == [State.SUCCESS] * 2
 
 
 @pytest.mark.long

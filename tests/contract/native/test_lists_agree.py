@@ -51,9 +51,23 @@ def activated(api: Api) -> object:
     return api("POST", f"/v1/jobs/{job['id']}/schedules/{schedule['id']}/activate")
 
 
+def changed(**members: Any) -> Callable[[Api], object]:
+    def step(api: Api) -> object:
+        (job,) = api.get("/v1/jobs").json["items"]
+        (schedule,) = api.get(f"/v1/jobs/{job['id']}/schedules").json["items"]
+        return api("PATCH", f"/v1/jobs/{job['id']}/schedules/{schedule['id']}", members)
+
+    return step
+
+
 DISABLE, ENABLE = does("POST", f"{CUSTOMER}/disable"), does("POST", f"{CUSTOMER}/enable")
 SOON = "2027-03-01T12:03:00Z"
 HISTORIES: dict[str, tuple[dict[str, Any], dict[str, Any], Steps]] = {
+    "a one-time instant instead of steps that are held": (
+        {"every": "PT50S", "align": "actual_start"},
+        {"onEnable": "run_now"},
+        (DISABLE, runs(60), changed(every=None, align=None, at="2027-03-01T12:05:00Z"), paused, runs(300)),
+    ),
     "held past its end": ({"cron": "* * * * *", "endTime": SOON}, {}, (runs(70), DISABLE, passes(200), ENABLE)),
     "held past the end of its steps": (
         {"every": "PT40S", "align": "actual_start", "endTime": SOON},

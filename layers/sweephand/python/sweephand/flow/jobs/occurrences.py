@@ -101,7 +101,7 @@ def between(asked: Asked, after: datetime, until: datetime, limit: int) -> Itera
 def at(asked: Asked, instant: datetime) -> Occurrence | None:
     """Returns the occurrence at an instant; None if there is none. Cost: up to four queries of the ledger."""
     row = past.row_of(asked.world, asked.schedule, instant)
-    if row is not None:
+    if row is not None and (row.range_until is None or not _is_planned_again(asked, instant)):
         return Occurrence(instant, row)
     with suppress(Undecided), limited():
         first = next(_decided(_without_row(asked, instant - SECOND, instant, 1)), None)
@@ -156,7 +156,7 @@ def _owed(asked: Asked, after: datetime, limit: int) -> list[Occurrence]:
     schedule, now = asked.schedule, asked.now
     if switched_off.waits_until_enabled(asked.job, schedule):
         if schedule.state is ScheduleState.ACTIVE:
-            late = schedule.unsent_from
+            late = _waiting_for_enabling(asked)
             return [] if late is None or late <= after else [Occurrence(late)]
         schedule = replace(schedule, held_from=None)
     ahead = upcoming.ahead(replace(schedule, newer_packed=None), asked.timing, after, limit)
@@ -169,6 +169,14 @@ def _owed(asked: Asked, after: datetime, limit: int) -> list[Occurrence]:
         else Occurrence(each.instant, None, each.moved_by)
         for each in ahead
     ]
+
+
+def _waiting_for_enabling(asked: Asked) -> datetime | None:
+    """Returns the one-time instant of a held schedule. It may be held since a change, which was before that instant."""
+    held_from = asked.schedule.held_from
+    with suppress(Undecided):
+        return held_from and (asked.timing.rule.next_after(held_from - SECOND) or held_from)
+    return held_from
 
 
 def _sent_before(asked: Asked, instant: datetime) -> Occurrence:
@@ -262,7 +270,21 @@ def _recorded(asked: Asked, after: datetime) -> Iterator[tuple[datetime, Run]]:
 
 def _of_range(asked: Asked, row: Run, after: datetime) -> Iterator[tuple[datetime, Run]]:
     for each in switched_off.of_range(row, past.timing_of(asked.world, asked.schedule, row), after):
-        yield each, row
+        if not _is_planned_again(asked, each):
+            yield each, row
+
+
+def _is_planned_again(asked: Asked, instant: datetime) -> bool:
+    """Returns whether an instant that a range stands for is still to come, and in the plan.
+
+    A series that follows its actual starts leaves out steps of its old rhythm which may lie ahead. A change made before
+    them can bring them back.
+    """
+    if instant <= asked.now:
+        return False
+    with suppress(Undecided), limited():
+        return any(each.instant == instant for each in _owed(asked, instant - SECOND, 1))
+    return False
 
 
 def _planned_at(pair: tuple[datetime, Run]) -> datetime:

@@ -315,8 +315,8 @@ def schedule_update_actions(schedule: Schedule, shards: SupportsInt) -> list[Act
     return changes(
         item,
         "shard next_run_at schedule_id sweep name timing policies active state state_reason generation ended_at"
-        " planned_total last_planned_at first_at still_due off_times offset_s unreachable hooks payload_version"
-        " attributes modified_at",
+        " planned_total last_planned_at first_at still_due missed_to off_times offset_s unreachable hooks"
+        " payload_version attributes modified_at",
     )
 
 
