@@ -3,7 +3,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import re
 import time
 
 import pytest
@@ -185,7 +184,7 @@ def test_json_has_no_infinity(value: object) -> None:
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, {"a": {1, 2}}])
 def test_values_unknown_to_json_are_not_written(value: object) -> None:
-    with pytest.raises(TypeError, match=re.compile("JSON")):
+    with pytest.raises(TypeError, match=r"JSON has no|must be a string"):
         dumps(value)
 
 

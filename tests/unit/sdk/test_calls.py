@@ -9,6 +9,7 @@ from email.utils import format_datetime
 
 import pytest
 
+from sweephand import __version__
 from sweephand.facades.native.problems import STATUS
 from sweephand.sdk import (
     ApiError,
@@ -37,7 +38,7 @@ def test_a_call_names_its_caller_and_the_version_and_quotes_the_path():
     (sent,) = script.sent
     assert sent.url == f"{URL}/v1/jobs/a%20b%3Fc"
     assert sent.headers["Authorization"] == "Basic " + base64.b64encode(b"me:s3cret").decode()
-    assert sent.headers["User-Agent"].startswith("sweephand-python/0.1")
+    assert sent.headers["User-Agent"].startswith(f"sweephand-python/{__version__}")
     assert "Idempotency-Key" not in sent.headers
     assert "Sweephand-Tenant" not in sent.headers
 

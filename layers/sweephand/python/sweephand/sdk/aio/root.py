@@ -397,6 +397,7 @@ class AsyncJobScheduler:
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
         wait: bool = True,
+        background: bool = True,
     ) -> Result[models.JobSetPlan | None]:
         return await _tried(
             lambda: self.start(
@@ -406,6 +407,7 @@ class AsyncJobScheduler:
                 lease_s=lease_s,
                 timeout_s=timeout_s,
                 wait=wait,
+                background=background,
             )
         )
 

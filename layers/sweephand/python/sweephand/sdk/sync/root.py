@@ -398,6 +398,7 @@ class JobScheduler:
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
         wait: bool = True,
+        background: bool = True,
     ) -> Result[models.JobSetPlan | None]:
         return _tried(
             lambda: self.start(
@@ -407,6 +408,7 @@ class JobScheduler:
                 lease_s=lease_s,
                 timeout_s=timeout_s,
                 wait=wait,
+                background=background,
             )
         )
 
