@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.instants import text
+from sweephand.domain.job import Pause
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.run import Reason, State
 from sweephand.flow.jobs.lookup import Planned
@@ -50,6 +51,29 @@ def test_the_next_occurrence_is_one_interval_after_a_late_start(stage: Stage) ->
     assert (line.state, line.reason) == (State.MISSED, Reason.SERVICE_OUTAGE)
     stage.run(600)
     assert stage.endpoint.planned[1] == began + 5 * MINUTE
+    totals, fold = stage.totals(planned), stage.fold(planned)
+    assert totals.ended == fold.ended == totals.planned - totals.open
+
+
+@pytest.mark.parametrize("ends", ["resumed", "deactivated"])
+def test_a_pause_before_a_replaced_occurrence_does_not_record_it_again(stage: Stage, ends: str) -> None:
+    planned = stage.create(FIVE)
+    began = late_start(stage, planned, 100)
+    first = planned.schedules[0].next_run_at
+    assert first is not None
+    stage.run(30)
+    stage.set_state(planned, pause=Pause(stage.clock.now()))
+    stage.run(1_800)
+
+    stage.set_state(planned, **({"pause": None} if ends == "resumed" else {"active": False}))
+    stage.run(1_200)
+
+    lines = [run for run in stage.runs(planned) if run.range_count is not None]
+    (replaced,) = (line for line in lines if line.state is State.MISSED)
+    paused = [line for line in lines if line.reason is Reason.PAUSED]
+    assert (replaced.planned_at, replaced.range_until) == (first + 5 * MINUTE, first + 5 * MINUTE)
+    assert paused
+    assert all(line.planned_at > began for line in paused)
     totals, fold = stage.totals(planned), stage.fold(planned)
     assert totals.ended == fold.ended == totals.planned - totals.open
 

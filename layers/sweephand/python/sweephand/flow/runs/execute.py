@@ -539,7 +539,11 @@ def _follow_start(world: World, run: Run, schedule: Schedule) -> None:
     count = -((old - upcoming) // step)
     owner, span = (schedule.tenant, schedule.job_id, schedule.id), (old, old + (count - 1) * step, count)
     line = ranges.line(owner, REPLACED, span, schedule.generation, world.clock.now(), schedule.packed)
-    moved = [assign(ScheduleItem.next_run_at, epoch_s(upcoming))]
+    moved = [
+        assign(ScheduleItem.next_run_at, epoch_s(upcoming)),
+        assign(ScheduleItem.missed_from, epoch_s(span[0])),
+        assign(ScheduleItem.missed_to, epoch_s(span[1])),
+    ]
     with tolerated(world, "the series keeps its old rhythm", schedule=schedule.id):
         world.queue.send_one(ranges.word_of(line, world.clock.now(), schedule.lane))
         ops = [world.table.update_op("schedule", *key, moved, jobs.as_read(schedule))]
