@@ -37,8 +37,8 @@ with lazy():
 
 FILTERED_MOST = 50_000
 """How many small rows one request may read: 7.5 MB, some 1,000 read units."""
-MOST_SCHEDULES = 250
-"""A page of jobs ends with the job whose schedules reach this number: each costs some 0.2 ms."""
+MOST_SCHEDULES = 500
+"""A page of jobs ends with the job whose schedules reach this number. Each costs some 0.2 ms; a page has 500 jobs."""
 CHUNK = 10_000
 """Rows of a list whose directory entries are read together, after the first page."""
 AT_ONCE = 8

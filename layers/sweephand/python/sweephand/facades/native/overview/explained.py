@@ -245,7 +245,8 @@ def _before_change(asked: _Asked) -> _Answered:
     expired = asked.instant < asked.ctx.now - occurrences.KEPT
     if not expired or not (by_rule or plan.first == asked.instant):
         since = f"the current rule applies since {began}; the rule before was: {timing.summary}"
-        reasons = (replace(each, calendar=None) for each in then.reasons)  # it may have had other calendars
+        # That rule may have had the instant, which the change then left out, and it may have had other calendars.
+        reasons = (replace(each, calendar=None) for each in then.reasons if each.code != "MATCHES")
         return _Answered(_no_occurrence(asked, Reason("CHANGED_SINCE", since), *reasons))
     return _Answered(replace(asked.by_rule, occurs=True, reasons=(_BEFORE, _GONE), moved_by=None))
 
