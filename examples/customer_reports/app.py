@@ -76,7 +76,7 @@ def page(customer: str, form: Mapping[str, str]) -> str:
         expression, zone = timing(form)
         found = sh.schedules.preview(cron=expression, timezone=zone, limit=3)
         preview = f"{found.description} Next: " + ", ".join(each.local_time for each in found.items)
-    runs = sh.runs.list(collection=customer, kind="scheduled", max_items=20)
+    runs = sh.runs.list(collection=customer, max_items=20)
     history = [f"<li>{run.planned_at:%Y-%m-%d %H:%M} UTC: {run.state}, {run.reason}" for run in runs]
     state = "Not planned yet." if job is None else f"{job.state}, next: {job.next_run_at}"
     known = {"time": form.get("time", "09:00"), "zone": form.get("zone", "Europe/Berlin")}
