@@ -5,7 +5,6 @@ Table, queues, bus, bucket and keys are in memory; everything else is the code t
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -262,25 +261,3 @@ class Service:
         self.clock.advance(seconds)
         if self._next_tick is not None:
             self._next_tick = max(self._next_tick, self.clock.now())
-
-
-def request_event(
-    method: str, path: str, query: str = "", headers: Any = None, body: str | bytes | None = None
-) -> dict[str, Any]:
-    """Builds API Gateway's payload 2.0. path: decoded, as the gateway hands it over."""
-    built: dict[str, Any] = {
-        "version": "2.0",
-        "routeKey": "ANY /v1/{proxy+}",
-        "rawPath": path,
-        "rawQueryString": query,
-        "headers": dict(headers or {}),
-        "requestContext": {
-            "domainName": "sweephand.example",
-            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"},
-            "stage": "$default",
-        },
-        "isBase64Encoded": isinstance(body, bytes),
-    }
-    if body is not None:
-        built["body"] = base64.b64encode(body).decode() if isinstance(body, bytes) else body
-    return built

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from sweephand import threads
 from sweephand.domain.instants import text
@@ -28,6 +28,7 @@ from sweephand.store.dynamo.conditional import Table
 from sweephand.store.runs import spread
 from sweephand.store.tenants import credentials
 from sweephand.testing import table as tables
+from sweephand.testing.gateway import event
 from sweephand.testing.memory import Client, Dynamo, Memory
 from sweephand.testing.own_key import KEY_ID, OwnKey
 from sweephand.testing.service import (
@@ -43,7 +44,6 @@ from sweephand.testing.service import (
     settings_of,
     world_of,
 )
-from sweephand.testing.service import request_event as event
 from sweephand.testing.sources import SeededChance, VirtualClock
 from sweephand.testing.taps import Taps
 from sweephand.testing.targets import Answering, Call, Targets
@@ -253,7 +253,7 @@ class Stack(Sweephand):
         self._requests += 1
         parts = urlsplit(url)
         named = {name.lower(): value for name, value in headers.items()}
-        asked = event(method, unquote(parts.path), parts.query, named, content)
+        asked = event(method, parts.path, parts.query, named, content)
         with threads.in_turn():
             answer = self._api.handle(asked, f"request-{self._requests}")
         body = answer["body"]
