@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from sweephand.facades.native.openapi.examples import REQUESTS
+from sweephand.threads import in_turn
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, Api, api
 from tests.support.endpoint import ACCEPTED
@@ -53,7 +54,7 @@ class Walk:
 
 
 def walk() -> Walk:
-    with api() as there:
+    with in_turn(), api() as there:  # threads would take the seeded ids in any order
         step = Walk(there)
         _service(step)
         _collections(step)
