@@ -6,6 +6,7 @@ import builtins
 import sys
 from importlib import import_module
 from threading import RLock
+from types import ModuleType
 from typing import Any
 
 _one_at_a_time = RLock()
@@ -50,9 +51,12 @@ class Later:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._module: ModuleType | None = None
 
     def __getattr__(self, member: str) -> Any:
-        return getattr(import_module(self._name), member)
+        if self._module is None:
+            self._module = import_module(self._name)
+        return getattr(self._module, member)
 
     def __repr__(self) -> str:
         return f"<{self._name}, imported with its first use>"

@@ -22,6 +22,7 @@ from sweephand.flow.idempotency import Once, note_deleted, was_deleted
 from sweephand.flow.job_parts import membership
 from sweephand.flow.job_parts.change_log import By
 from sweephand.flow.jobs import change, creation, deletion, lookup
+from sweephand.flow.jobs.creation import Begun
 from sweephand.flow.jobs.lookup import Planned
 from sweephand.flow.jobs.steps import DryRun
 from sweephand.flow.manual import manual
@@ -39,7 +40,8 @@ class SetPlan:
     """A plan, and the jobs that it changes, by their ids.
 
     opened: the collections of the list, by name, with quotas. ids: the ids of jobs of the list, by key; only of those
-    that exist and of new ones to which others refer. owner: of a set that the plan creates.
+    that exist and of new ones to which others refer. owner: of a set that the plan creates. begun: the checked jobs
+    that are new, by key.
     """
 
     plan: Plan
@@ -47,6 +49,7 @@ class SetPlan:
     ids: Mapping[str, str]
     opened: Mapping[str, tuple[Collection, Usage]] = field(default_factory=dict)
     owner: str | None = None
+    begun: Mapping[str, Begun] = field(default_factory=dict)
 
     def job_of(self, each: Change) -> Planned | None:
         """Returns the stored job that a change is about; None for a new one."""
@@ -93,9 +96,10 @@ def check(
     """
     wrong = Mistakes()
     opened: dict[str, tuple[Collection, Usage]] = {}
+    begun: dict[str, Begun] = {}
     with limited_for(schedules):
         found = {
-            each.key: wrong.of(_checked, world, tenant, set_plan.job_of(each), each, read, opened)
+            each.key: wrong.of(_checked, world, tenant, set_plan.job_of(each), each, read, opened, begun)
             for each in set_plan.plan.changes
             if each.wanted is not None
         }
@@ -103,7 +107,7 @@ def check(
     checked = {key: draft for key, draft in found.items() if draft is not None}
     plan = set_plan.plan.settled(found.keys() - checked.keys())
     changes = _by_names(world, tenant, plan, checked)
-    return replace(set_plan, plan=replace(plan, changes=changes), opened=opened), checked
+    return replace(set_plan, plan=replace(plan, changes=changes), opened=opened, begun=begun), checked
 
 
 def _checked(
@@ -113,6 +117,7 @@ def _checked(
     each: Change,
     read: Callable[[Change], JobDraft],
     opened: dict[str, tuple[Collection, Usage]],
+    begun: dict[str, Begun],
 ) -> JobDraft | None:
     """Returns the draft that can be applied; None for a repair of a job that is over."""
     assert each.wanted is not None
@@ -124,7 +129,7 @@ def _checked(
             opened[draft.collection] = tenancy.open_with_quotas(world, tenant, draft.collection)
         home = opened[draft.collection]
         try:
-            _check(world, tenant, there, draft, home)
+            new = _check(world, tenant, there, draft, home)
         except InvalidRequest:
             asked = draft.schedules or ()
             ahead = tuple(one for one in asked if not (repairs and _is_over(world, tenant, there, draft, one, home)))
@@ -133,28 +138,31 @@ def _checked(
             if not ahead:
                 return None
             draft = replace(draft, schedules=ahead)
-            _check(world, tenant, there, draft, home)
+            new = _check(world, tenant, there, draft, home)
     except InvalidRequest as wrong:
         raise wrong.within(f"jobs[{each.wanted.place}]") from wrong
+    if new is not None:
+        begun[each.key] = new
     return draft
 
 
-def _check(world: World, tenant: str, there: Planned | None, draft: JobDraft, home: tuple[Collection, Usage]) -> None:
+def _check(
+    world: World, tenant: str, there: Planned | None, draft: JobDraft, home: tuple[Collection, Usage]
+) -> Begun | None:
+    """Makes the checks that need no write. Returns a job that is new."""
     if there is None:
-        creation.check(world, tenant, draft, home)
-    else:
-        lookup.check(there.job, there.schedules)
-        change.check(world, there, draft, home)
+        return creation.check(world, tenant, draft, home)
+    lookup.check(there.job, there.schedules)
+    change.check(world, there, draft, home)
+    return None
 
 
-def dry_run(
-    world: World, tenant: str, set_plan: SetPlan, each: Change, draft: JobDraft, stored: Mapping[str, Payload]
-) -> DryRun:
+def dry_run(world: World, set_plan: SetPlan, each: Change, draft: JobDraft, stored: Mapping[str, Payload]) -> DryRun:
     """Returns the job as a checked change would leave it. stored: its current payloads."""
-    there, home = set_plan.job_of(each), set_plan.opened[draft.collection]
+    there = set_plan.job_of(each)
     if there is None:
-        return creation.dry_run(world, tenant, draft, home)
-    return change.dry_run(world, there, draft, home, stored)
+        return creation.dry_run(set_plan.begun[each.key])
+    return change.dry_run(world, there, draft, set_plan.opened[draft.collection], stored)
 
 
 def _is_over(

@@ -66,7 +66,7 @@ def create_job(
 
 
 @dataclass(frozen=True)
-class _Begun:
+class Begun:
     """A job that is not written yet, with the steps that make its schedules."""
 
     job: Job
@@ -82,7 +82,7 @@ def _begun(
     job_id: str,
     now: datetime,
     opened: tuple[Collection, Usage] | None = None,
-) -> _Begun:
+) -> Begun:
     """Makes the checks that need no write. opened: the collection and the quotas, if they were read before."""
     wanted = [ScheduleRequest(None, each, path=f"schedules[{n}]") for n, each in enumerate(draft.schedules or ())]
     book = requested.book_of(world, tenant, wanted)
@@ -92,20 +92,22 @@ def _begun(
     collection, tenant_usage = opened or tenancy.open_with_quotas(world, tenant, job.collection)
     tenancy.check_home(collection, job)
     context = ChangeContext(job, job, collection, tenant_usage, {}, Effect(now, now), book=book)
-    return _Begun(job, parts, requested.steps_of(world, wanted, context, now), context)
+    return Begun(job, parts, requested.steps_of(world, wanted, context, now), context)
 
 
-def check(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> None:
-    """Raises InvalidRequest for a draft that cannot become a job. opened: its collection and the quotas."""
+def check(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> Begun:
+    """Returns the job that the draft would make; raises InvalidRequest if it cannot become one.
+
+    opened: its collection and the quotas.
+    """
     now = world.clock.now()
-    _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
+    return _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
 
 
-def dry_run(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, Usage]) -> steps.DryRun:
-    """Returns the job that the draft would make. Raises as `check`."""
-    now = world.clock.now()
-    begun = _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
-    return steps.dry_run(world, begun.job, begun.parts.payloads, begun.todo, begun.context.effect)
+def dry_run(begun: Begun) -> steps.DryRun:
+    """Returns the job as it would be written."""
+    schedules = [step.after for step in begun.todo if step.after is not None]
+    return steps.dry_run_of(begun.job, begun.parts.payloads, begun.todo, schedules)
 
 
 @until_unmoved("changes to a calendar or to the quota", tries=20, wait_s=0.02)

@@ -73,8 +73,14 @@ class DryRun:
 
 def dry_run(world: World, job: Job, payloads: Mapping[str, Payload], steps: Sequence[Step], effect: Effect) -> DryRun:
     """Returns the result that the steps would have. job: as it will be. payloads: of its actions, by owner."""
+    return dry_run_of(job, payloads, steps, carry_out(world, steps, job, effect).schedules)
+
+
+def dry_run_of(
+    job: Job, payloads: Mapping[str, Payload], steps: Sequence[Step], schedules: Sequence[Schedule]
+) -> DryRun:
     own = {step.after.id: step.payload for step in steps if step.after is not None and step.payload is not None}
-    return DryRun(job, steps, carry_out(world, steps, job, effect).schedules, {**payloads, **own})
+    return DryRun(job, steps, schedules, {**payloads, **own})
 
 
 def carry_out(world: World, steps: Sequence[Step], job: Job, effect: Effect) -> Carried:

@@ -87,7 +87,7 @@ def _dry_run(
     if draft is None:
         return [], ()
     stored = lookup.payloads_of(ctx.world, there) if there is not None else {}
-    after = apply.dry_run(ctx.world, ctx.tenant, set_plan, each, draft, stored)
+    after = apply.dry_run(ctx.world, set_plan, each, draft, stored)
     found = [] if there is None else list(islice(_lines(ctx, there, after, draft, stored), most + 1))
     return found if len(found) <= most else None, after.schedules
 
