@@ -14,7 +14,8 @@ import pytest
 
 from sweephand.local import control, stack_file
 from sweephand.local.aws.template import data_shape, load
-from sweephand.local.failures import DeployFailed, EmulatorFailed, ForeignState, NotRunning, PortTaken
+from sweephand.local.dev import CANNOT_START
+from sweephand.local.failures import DeployFailed, EmulatorFailed, NotRunning
 from sweephand.local.folder import held, holder, read_json, write_private
 from sweephand.local.settings import PACKAGE_ROOT, Settings
 from tests.local_stack.conftest import SAMPLE
@@ -34,10 +35,13 @@ def lives(process):
     return listed.stdout.strip()[:1] not in {"", "Z"}
 
 
+START, STOP = (("sweephand", "dev", option) for option in ("--detach", "--stop"))
+
+
 def command(sample, *arguments, **environment):
     place = sample.place
     return subprocess.run(
-        [sys.executable, "-m", "sweephand.local", *arguments],
+        [sys.executable, "-m", *arguments],
         env={
             **os.environ,
             "PYTHONPATH": str(PACKAGE_ROOT),
@@ -211,11 +215,11 @@ def test_a_second_start_attaches_and_leaves_the_stack_running(probe):
 
 
 def test_the_commands_start_one_stack_in_the_background_and_stop_it(sample):
-    up = command(sample, "stack")
-    again = command(sample, "stack")
+    up = command(sample, *START)
+    again = command(sample, *START)
     state = stack_file.read(sample.place.folder)
-    down = command(sample, "stop")
-    nothing = command(sample, "stop")
+    down = command(sample, *STOP)
+    nothing = command(sample, *STOP)
 
     assert (up.returncode, again.returncode, down.returncode, nothing.returncode) == (0, 0, 0, 0)
     assert state is not None
@@ -234,10 +238,10 @@ def one_line(result):
 def test_a_port_in_use_gives_one_line_and_its_own_status(sample):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        front = command(sample, "stack", SWEEPHAND_PORT=port)
-        aws = command(sample, "stack", SWEEPHAND_AWS_PORT=port)
+        front = command(sample, *START, SWEEPHAND_PORT=port)
+        aws = command(sample, *START, SWEEPHAND_AWS_PORT=port)
 
-    assert (front.returncode, aws.returncode) == (PortTaken.status, PortTaken.status)
+    assert (front.returncode, aws.returncode) == (CANNOT_START, CANNOT_START)
     assert f"Port {port} on 127.0.0.1 is taken" in one_line(front)
     assert "SWEEPHAND_PORT=" in one_line(front)
     assert "SWEEPHAND_AWS_PORT=" in one_line(aws)
@@ -252,9 +256,9 @@ def test_a_state_of_another_version_is_refused_with_the_command_that_clears_it(s
     manifest = sample.place.folder.manifest_file
     write_private(manifest, {**read_json(manifest), **change})
 
-    result = command(sample, "stack")
+    result = command(sample, *START)
 
-    assert result.returncode == ForeignState.status
+    assert result.returncode == CANNOT_START
     assert one_line(result).endswith(f"To start empty: rm -rf {sample.place.folder.root}")
 
 
@@ -262,21 +266,21 @@ def test_a_template_that_cannot_be_deployed_gives_one_line_and_its_own_status(sa
     text = sample.place.template.read_text()
     sample.place.template.write_text(text.replace("Type: AWS::Events::EventBus", "Type: AWS::Nonsense::Thing"))
 
-    result = command(sample, "stack")
+    result = command(sample, *START)
 
     assert result.returncode == DeployFailed.status
     assert "AWS::Nonsense::Thing" in one_line(result)
     assert not held(sample.place.folder)
 
     sample.place.template.write_text(text)
-    assert command(sample, "stack").returncode == 0
+    assert command(sample, *START).returncode == 0
 
 
 def test_an_emulator_that_cannot_start_gives_one_line_and_its_own_status(sample):
     sample.place.folder.emulator.mkdir(parents=True)
     (sample.place.folder.emulator / "state").write_text("a file where a folder should be")
 
-    result = command(sample, "stack")
+    result = command(sample, *START)
 
     assert result.returncode == EmulatorFailed.status
     assert one_line(result)
@@ -292,7 +296,7 @@ def test_new_code_can_be_loaded_into_a_running_stack(sample):
     stack = sample.start()
     (sample.project / "layers/code/python/greeting/__init__.py").write_text('WORDS = "third code"\n')
 
-    result = command(sample, "deploy")
+    result = command(sample, "sweephand.local", "deploy")
 
     assert (result.returncode, result.stderr) == (0, "")
     assert stack.invoke("sweeper", {})["words"] == "third code"

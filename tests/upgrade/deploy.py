@@ -31,6 +31,9 @@ from tests.upgrade import recording
 CLOCK = SystemClock()
 JOBS, SHARDS, SETTLES_S = 5, 80, 30
 SECOND = timedelta(seconds=1)
+START = ("sweephand", "dev", "--detach")
+STARTS = {"0.1.0": ("sweephand.local", "stack")}
+"""How recorded versions start in the background, if not with START."""
 
 
 class Endpoint(ThreadingHTTPServer):
@@ -78,24 +81,26 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def run(seconds: float) -> int:
-    commit = json.loads(last_before(__version__).read_text())["commit"]
+    before = last_before(__version__)
+    commit = json.loads(before.read_text())["commit"]
     with tempfile.TemporaryDirectory() as folder, _checked_out(commit, Path(folder) / "recorded") as old:
         state = Path(folder) / "state"
         environment = {**os.environ, "SWEEPHAND_STATE": str(state), "SWEEPHAND_PORT": "0"}
         endpoint = Endpoint()
         Thread(target=endpoint.serve_forever, daemon=True).start()
         try:
-            _local(old, environment, "stack")
+            _python(old, environment, *STARTS.get(before.stem, START))
             _create(state, f"http://127.0.0.1:{endpoint.server_port}/")
             CLOCK.sleep(seconds / 3)
-            _local(ROOT, environment, "deploy")
+            _python(ROOT, environment, "sweephand.local", "deploy")
             CLOCK.sleep(seconds / 3)
-            _local(ROOT, {**environment, "SWEEPHAND_PARAMETERS": f"Shards={SHARDS}"}, "deploy")
+            shards = {**environment, "SWEEPHAND_PARAMETERS": f"Shards={SHARDS}"}
+            _python(ROOT, shards, "sweephand.local", "deploy")
             CLOCK.sleep(seconds / 3)
             until = CLOCK.now()
             CLOCK.sleep(SETTLES_S)
         finally:
-            _local(ROOT, environment, "stop")
+            _python(ROOT, environment, "sweephand", "dev", "--stop")
             endpoint.shutdown()
     return _report(commit, [judged(calls, until) for calls in endpoint.calls.values()])
 
@@ -129,10 +134,10 @@ def _checked_out(commit: str, folder: Path) -> Iterator[Path]:
         subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)
 
 
-def _local(root: Path, environment: Mapping[str, str], command: str) -> None:
-    """Runs a command of the local stack with the code of this tree."""
+def _python(root: Path, environment: Mapping[str, str], *module: str) -> None:
+    """Runs a module with the code of this tree."""
     own = {**environment, "PYTHONPATH": str(root / "layers/sweephand/python")}
-    subprocess.run([str(root / ".venv/bin/python"), "-m", "sweephand.local", command], cwd=root, env=own, check=True)
+    subprocess.run([str(root / ".venv/bin/python"), "-m", *module], cwd=root, env=own, check=True)
 
 
 if __name__ == "__main__":

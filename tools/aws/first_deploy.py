@@ -145,7 +145,7 @@ def _agreed(run: Run) -> bool:
 
 def _endpoint() -> str:
     """Starts the local stack, or attaches to the one that is running."""
-    subprocess.run([sys.executable, "-m", "sweephand.local", "stack"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "sweephand", "dev", "--detach"], cwd=ROOT, check=True)
     return str(json.loads((ROOT / ".local" / "stack.json").read_text())["awsEndpointUrl"])
 
 

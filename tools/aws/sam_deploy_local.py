@@ -42,7 +42,7 @@ def main() -> int:
 
 def _endpoint() -> str:
     """Starts the local stack, or attaches to the one that is running."""
-    subprocess.run([sys.executable, "-m", "sweephand.local", "stack"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "sweephand", "dev", "--detach"], cwd=ROOT, check=True)
     return str(json.loads(STACK_FILE.read_text())["awsEndpointUrl"])
 
 

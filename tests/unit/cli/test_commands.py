@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -314,3 +315,22 @@ def test_an_unusable_file_exits_with_status_2_and_is_named(tmp_path, capsys, nam
     err = capsys.readouterr().err
     assert err.startswith(f"{path}: ")
     assert why in err
+
+
+def test_no_text_for_users_names_a_target_of_the_makefile():
+    """The wheel has no Makefile. settings.py names one only in a clone, and the site is only built in one."""
+    targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = re.compile(rf"\bmake ({'|'.join(targets)})\b")
+    package = ROOT / "layers/sweephand/python/sweephand"
+    paths = [path for room in ("cli", "local", "sdk", "testing") for path in (package / room).rglob("*.py")]
+
+    found = {path.name for path in paths if any(named.search(text) for text in _texts(path))}
+
+    assert found == {"settings.py", "documentation.py"}
+
+
+def _texts(path: Path) -> list[str]:
+    """Returns the strings and docstrings of a module, without its own docstring, which nobody is shown."""
+    module = ast.parse(path.read_text())
+    nodes = (node for part in module.body[1:] for node in ast.walk(part))
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]

@@ -1,4 +1,4 @@
-"""python -m sweephand.local stack | stop | logs | deploy"""
+"""python -m sweephand.local logs | deploy; `sweephand dev` starts and stops the stack."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from sweephand.local import control, dev
+from sweephand.local import control
 from sweephand.local import settings as choices
 from sweephand.local.console import carry_out, say
 from sweephand.local.failures import NotRunning
@@ -24,7 +24,7 @@ def show_logs(place: Settings, clock: Clock, function: str | None, minutes: floa
 
     running = control.attach(place, clock)
     if running is None:
-        raise NotRunning(f"No stack runs in {place.folder.root}. Start one: make stack")
+        raise NotRunning(f"No stack runs in {place.folder.root}. Start one: {choices.START}")
     try:
         logs.show(running.stack, clock, say, function=function, minutes=minutes, follow=follow)
     except KeyboardInterrupt:
@@ -35,8 +35,6 @@ def show_logs(place: Settings, clock: Clock, function: str | None, minutes: floa
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sweephand.local", description="Sweephand on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("stack", help="start in the background; returns when ready")
-    commands.add_parser("stop", help="stop the background stack; its state is saved")
     logs_command = commands.add_parser("logs", help="print the log lines of the functions")
     logs_command.add_argument("--function", help="api, sweeper, executor, ...; by default all")
     logs_command.add_argument("--minutes", type=float, default=10.0)
@@ -59,10 +57,6 @@ def command(options: argparse.Namespace) -> int:
 
             owner = None if options.owner == "-" else int(options.owner)
             return serve(place, clock, SystemChance(), report_to=options.report_to, owner=owner)
-        case "stack":
-            return dev.start(place)
-        case "stop":
-            return dev.stop(place)
         case "logs":
             return show_logs(place, clock, options.function, options.minutes, follow=options.follow)
         case "deploy":

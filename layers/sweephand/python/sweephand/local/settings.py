@@ -21,6 +21,8 @@ _PACKAGED = Path(__file__).resolve().parent / "project"
 """The template and the functions within the wheel."""
 PROJECT = _PACKAGED if _PACKAGED.is_dir() else CHECKOUT
 IS_CHECKOUT = PROJECT == CHECKOUT
+START = "make stack" if IS_CHECKOUT else "sweephand dev --detach"
+LOGS = "make logs" if IS_CHECKOUT else "python -m sweephand.local logs"
 # Parameters that the local stack sets itself.
 NOT_TO_CHOOSE = frozenset({"EndpointUrl", "PublicBaseUrl"})
 TARGET_ROLE = "arn:aws:iam::000000000000:role/sweephand-targets"

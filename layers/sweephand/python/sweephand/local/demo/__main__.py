@@ -45,7 +45,7 @@ Sweephand is up.
   API               {stack.base_url}/v1
 {documentation}  credentials       {place.folder.stack_file}
   AWS endpoint      {stack.aws_endpoint_url}
-  logs              {"make logs" if IS_CHECKOUT else "python -m sweephand.local logs"}
+  logs              {choices.LOGS}
 
 Your own job for your own endpoint, in other terminals:
   {ENDPOINT} {OWN_PORT}

@@ -71,7 +71,7 @@ class Sweephand:
 
     @classmethod
     def local(cls, path: str | Path = ".local/stack.json", *, tenant: str | None = None) -> Self:
-        """Returns a client of the stack that `make run` started on this machine. tenant: None for the first one."""
+        """Returns a client of the stack that `sweephand dev` started in this folder. tenant: None for the first one."""
         found = of_local_stack(path, tenant)
         return cls(found.url, client_id=found.client_id, secret=found.secret)
 
