@@ -20,8 +20,8 @@ ELSEWHERE = {
     "sdk/worker/attempts.Attempts.take hide 2": "under a fault: the API does not answer",
     "flow/runs/results.give_back send_one": "contract/native/test_nack.py: whatever becomes of a nack",
     "store/runs/ledger.end_wait update": "the same",
-    "flow/runs/execute._follow_start send_one": "unit/flow: a run that starts over 60 s late moves its series",
-    "flow/runs/execute._follow_start transact": "the same",
+    "flow/series/late_starts.follow send_one": "unit/flow: a run that starts over 60 s late moves its series",
+    "flow/series/late_starts.follow transact": "the same",
     "flow/series/catch_up._restarted send": (
         "unit/flow/runs/test_actual_start.py: an interval that is found minutes late"
     ),
@@ -102,7 +102,7 @@ ELSEWHERE = {
     "store/tenants/applications.delete transact": "contract/native/test_absent_workers.py: one that was given up",
     "flow/runs/unclaimed.look send_one": "contract/native/test_absent_workers.py: a worker that dies in a run",
     "flow/jobs/large_changes.followed send": "test_large_changes_kept.py: what the plan before owed",
-    "flow/runs/execute._attempt send_one": "test_large_changes_kept.py: an occurrence waits for its schedule's part",
+    "flow/runs/execute._apply send_one": "test_large_changes_kept.py: an occurrence waits for its schedule's part",
     "flow/series/moving.follow send": "unit/flow/series/test_moving.py: newer zone data",
     "flow/series/moving.follow update": "the same",
     "store/job_sets/job_sets.claim update": "contract/sdk/test_custom_resource_faults.py: a stack adopts a set",

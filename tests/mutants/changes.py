@@ -89,7 +89,10 @@ CHANGES = {
         "flow/delivery/dead_letters.py", "_back", "pointer.sent_at or message.sent_at", "None"
     ),
     "an-outage-uses-up-claims": Change(
-        "flow/runs/execute.py", "unclaimed_if_unavailable", "ledger.unclaim(world.table, mine, context.run)", "None"
+        "flow/runs/execute.py",
+        "unclaimed_if_unavailable",
+        "ledger.unclaim(world.table, attempt.run, attempt.before)",
+        "None",
     ),
     "the-network-is-the-target-s": Change(
         "flow/runs/perform.py", "act", "not world.queue.can_be_reached(world.settings.lane)", "False"
@@ -137,7 +140,10 @@ CHANGES = {
         "store/dynamo/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"
     ),
     "a-failed-claim-is-a-no": Change(
-        "flow/runs/execute.py", "_begin", "if there is None or there.lease_owner != mine.lease_owner:", "if True:"
+        "flow/runs/execute.py",
+        "_begin",
+        "if current is None or current.lease_owner != attempt.run.lease_owner:",
+        "if True:",
     ),
     "a-refused-create-is-never-its-own": Change(
         "flow/jobs/creation.py",
@@ -157,9 +163,9 @@ CHANGES = {
     "a-lost-call-leaves-no-trace": Change(
         "domain/runs/run_file.py", "attempt_bodies", "if run.lost_calls:", "if False:"
     ),
-    "nothing-is-passed-on": Change("flow/runs/execute.py", "_passed_on", "if there == here:", "if True:"),
+    "nothing-is-passed-on": Change("flow/runs/execute.py", "_passed_on", "if target == here:", "if True:"),
     "a-retry-stays-where-its-message-came": Change(
-        "flow/runs/execute.py", "take", "_attempt(world, home, owner,", "_attempt(world, here, owner,"
+        "flow/runs/execute.py", "take", "_apply(world, message,", "_apply(world, replace(message, lane=here),"
     ),
     "a-near-deadline-has-no-wake": Change(
         "domain/runs/settlement.py", "settle", "deadline + FALLBACK if near", "deadline + 1_000 * FALLBACK if near"
@@ -169,7 +175,7 @@ CHANGES = {
     ),
     "effects-are-done-once-at-most": Change(
         "flow/runs/execute.py",
-        "_attempt",
+        "_apply",
         "effects.after(world, context.run, context.job, context.schedule)",
         "effects.ledger.drop_wake(world.table, context.run)",
     ),
@@ -177,7 +183,10 @@ CHANGES = {
         "flow/runs/results.py", "end_from_outside", "wake_at=now + WAKE", "wake_at=now + 10_000 * WAKE"
     ),
     "a-wait-takes-the-place-of-an-end": Change(
-        "flow/runs/settle.py", "_write", "mine = ledger.own_lease(run.lease_owner)", "mine = ledger.RunItem.pk.exists()"
+        "flow/runs/settle.py",
+        "_write",
+        "mine = ledger.own_lease(attempt.run.lease_owner)",
+        "mine = ledger.RunItem.pk.exists()",
     ),
     "a-second-result-is-taken-for-the-first": Change(
         "flow/runs/results.py",
@@ -237,9 +246,9 @@ CHANGES = {
     ),
     "a-run-expires-from-its-beginning": Change(
         "flow/runs/execute.py",
-        "_mine",
+        "_first_row",
         "generation=pointer.generation,",
-        "generation=pointer.generation, expires_at=now + timedelta(days=15),",
+        "generation=pointer.generation, expires_at=pointer.instant + timedelta(days=15),",
     ),
     "a-line-counts-what-has-a-row": Change(
         "flow/audit/reconcile.py", "_correct", "in compared.account.miscounted():", "in ():"

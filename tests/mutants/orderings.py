@@ -36,17 +36,15 @@ BROKEN = {
         "world.queue.send(",
         "_advance(world, [step.advance for step in steps], deadline)",
     ),
-    "claim-before-act": TooEarly(
-        "flow/runs/execute.py", "_claim_and_act", "_claim(", "act(world, mine, context.job, context.schedule)"
-    ),
+    "claim-before-act": TooEarly("flow/runs/execute.py", "_claim_and_begin", "_claim(", "act(world, attempt)"),
     "act-before-end": TooEarly(
-        "flow/runs/execute.py", "_act_and_settle", "act(world,", "ledger.succeed(world.table, mine)"
+        "flow/runs/execute.py", "_act_and_settle", "act(world,", "ledger.succeed(world.table, attempt.run)"
     ),
     "end-before-effects": TooEarly(
-        "flow/runs/execute.py",
+        "flow/runs/conclusion.py",
         "_settle",
         "settle.settle(",
-        "effects.after(world, replace(mine, state=State.REQUEST_ERROR), job, schedule)",
+        "effects.after(world, replace(attempt.run, state=State.REQUEST_ERROR), attempt.job, attempt.schedule)",
     ),
     "effects-before-drop-wake": TooEarly(
         "flow/runs/effects.py",
@@ -56,10 +54,13 @@ BROKEN = {
         outer=True,
     ),
     "retry-row-before-message": TooEarly(
-        "flow/runs/settle.py", "settle", "= _write(", "send_pointer(world, lane, after)"
+        "flow/runs/settle.py", "settle", "= _write(", "send_pointer(world, attempt.lane, after)"
     ),
     "deadline-row-before-message": TooEarly(
-        "flow/runs/settle.py", "settle", "= _write(", "after.deadline_at and _send_deadline(world, lane, after)"
+        "flow/runs/settle.py",
+        "settle",
+        "= _write(",
+        "after.deadline_at and _send_deadline(world, attempt.lane, after)",
     ),
     "error-action-row-before-message": TooEarly(
         "flow/runs/chained_runs.py",

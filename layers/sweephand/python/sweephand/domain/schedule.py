@@ -148,6 +148,11 @@ class Schedule:
         return self.held_from or self.next_run_at
 
 
+def follows_starts(packed: str) -> bool:
+    """Returns True if a string with a packed timing has an interval that follows actual starts."""
+    return '"actual_start"' in packed
+
+
 def names_zone(packed: str) -> bool:
     """Returns True if a string with a packed timing names a zone."""
     return '"zone":"' in packed

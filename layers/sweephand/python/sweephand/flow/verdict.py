@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from sweephand.domain.instants import from_ms
 from sweephand.domain.job import Job
+from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind, Run, State
+from sweephand.domain.runs.admission import RunContext
+from sweephand.domain.runs.open_attempt import OpenAttempt
+from sweephand.domain.schedule import Lane
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Letter
@@ -33,6 +38,40 @@ def delivered(letter: Letter, now: datetime) -> Delivered:
     """Returns a message that this function has received itself."""
     sent_at = from_ms(letter.sent_ms)
     return Delivered(letter.message_id, letter.receipt, letter.body, now, sent_at, letter.receive_count)
+
+
+@dataclass(frozen=True)
+class RunMessage:
+    """A received message of a run, with the rows that decide about it. lane: the queue whose readers may act on it.
+
+    owner, lease_s: names who claims the run, and for how long; not needed if nobody does.
+    """
+
+    delivered: Delivered
+    pointer: Pointer
+    context: RunContext
+    lane: Lane
+    owner: str = ""
+    lease_s: float = 0
+
+    @property
+    def first_sent_at(self) -> datetime | None:
+        """When the queue accepted the first message of this pointer; None for a worker's run.
+
+        The lateness of a worker's message counts from the planned instant. If it counted from when the message was
+        sent, an executor would consider a message that was just passed on to be fresh, and would send it back.
+        """
+        return None if self.lane.of_application else self.pointer.sent_at or self.delivered.sent_at
+
+    def reread(self, run: Run | None) -> RunMessage:
+        """Returns the message with the run's row as it is now."""
+        return replace(self, context=replace(self.context, run=run))
+
+    def attempt(self, run: Run) -> OpenAttempt:
+        """Returns an attempt of its run, which has a job. run: as the attempt's claim leaves or left the row."""
+        context = self.context
+        assert context.job is not None
+        return OpenAttempt(run, context.job, context.schedule, context.terms, self.lane, context.run)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from sweephand.domain.runs import admission, run_action
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Unavailable
 from sweephand.flow.runs import execute, gate_rows
-from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict, delivered
+from sweephand.flow.verdict import AGAIN, DONE, Delivered, RunMessage, Verdict, delivered
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import BATCH_MOST, Delivery
@@ -154,7 +154,8 @@ def _of_run(world: World, rows: gate.Rows, message: Delivered, pointer: Pointer)
     """Acts as the executor would, except for a run that may begin: its message goes back, or its wake sends one."""
     context = gate_rows.context_of(world, pointer, rows)
     home = run_action.lane_now(context.job, pointer.kind, Lane.FAST)
-    admitted = admission.admit(pointer, context, world.clock.now(), execute.first_sent_at(message, pointer, home))
+    of_run = RunMessage(message, pointer, context, home)
+    admitted = admission.admit(pointer, context, world.clock.now(), of_run.first_sent_at)
     if isinstance(admitted, admission.Claim | admission.TakeOver):
         if context.run is not None and context.run.wake_at is not None and context.run.state is not State.HELD:
             return DONE  # the wake of a held run only ends it, so its worker needs the message
@@ -163,7 +164,7 @@ def _of_run(world: World, rows: gate.Rows, message: Delivered, pointer: Pointer)
         why = f"its message came back from the dead letters {MOST_RETURNS} times"
         admitted = admission.End(State.ERROR, Reason.UNDELIVERED, why)
         world.journal.error("undelivered", tenant=pointer.tenant, job=pointer.job, run=pointer.run)
-    return execute.settle_unclaimed(world, home, message, pointer, context, admitted)
+    return execute.settle_unclaimed(world, of_run, admitted)
 
 
 def _back(world: World, message: Delivered, pointer: Pointer, home: Lane) -> Delivery:

@@ -17,11 +17,10 @@ from sweephand.domain.flow_keys import circuits, flow_keys
 from sweephand.domain.flow_keys.circuits import Circuit, Sign, target_of
 from sweephand.domain.flow_keys.flow_key_lines import Patience
 from sweephand.domain.flow_keys.flow_keys import Enter, Go, Holds, Join, Leave, Stay, Wait, Why, holder
-from sweephand.domain.job import Job
 from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
-from sweephand.domain.runs.admission import MAX_AGE, End, RunContext
-from sweephand.domain.schedule import Lane
+from sweephand.domain.runs.admission import MAX_AGE, End
+from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.errors import Unavailable
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.flow_keys import turnstiles
@@ -45,21 +44,20 @@ REMEMBERED = 10_000
 # Passing
 
 
-def stopped(world: World, lane: Lane, mine: Run, context: RunContext) -> Verdict | End | None:
+def stopped(world: World, attempt: OpenAttempt) -> Verdict | End | None:
     """Returns None if the claimed run may call now, a verdict if it waits in the line, an End if it is too late.
 
     Raises Unavailable. Then the lease expires, and another delivery takes over.
     """
-    assert context.job is not None
+    mine = attempt.run
     assert mine.flow_key is not None
-    before = context.run
-    order = _place_in_line(before, mine.flow_key)
-    target = target_of(context.job.action)
+    order = _place_in_line(attempt.before, mine.flow_key)
+    target = target_of(attempt.job.action)
     circuit = _circuit(world, mine.tenant, mine.flow_key, target)
     if order:
         if circuit.opened_at is not None:  # it may have closed since: somebody called this run
             circuit = _know(world, mine.tenant, mine.flow_key, target)
-        late = _too_late(_patience(mine, context), circuit, world.clock.now())
+        late = _too_late(_patience(attempt), circuit, world.clock.now())
         if late is not None:
             return End(*late, f"it waited under the flow key {mine.flow_key}")
     why = _pass(world, mine, circuit, order)
@@ -68,7 +66,7 @@ def stopped(world: World, lane: Lane, mine: Run, context: RunContext) -> Verdict
             with suppress(Unavailable):  # the next check of the line removes an entry that is left over
                 lines.drop(world.table, mine.tenant, mine.flow_key, [order])
         return None
-    return _join(world, lane, mine, context, target, why)
+    return _join(world, attempt, target, why)
 
 
 def _place_in_line(before: Run | None, name: str) -> str:
@@ -96,9 +94,9 @@ def _pass(world: World, mine: Run, circuit: Circuit, order: str) -> Why | None:
     return None
 
 
-def _join(world: World, lane: Lane, mine: Run, context: RunContext, target: str, why: Why) -> Verdict:
+def _join(world: World, attempt: OpenAttempt, target: str, why: Why) -> Verdict:
+    mine, before, patience = attempt.run, attempt.before, _patience(attempt)
     assert mine.flow_key is not None
-    before, patience = context.run, _patience(mine, context)
     stands = _place_in_line(before, mine.flow_key) != ""
     waiting = replace(
         mine,
@@ -109,9 +107,10 @@ def _join(world: World, lane: Lane, mine: Run, context: RunContext, target: str,
         first_started_at=before.first_started_at if before else None,
         line_at=before.line_at if before is not None and stands else world.clock.now(),
     )
-    if isinstance(lines.join(world.table, waiting, before, circuit_rows.target_hash(target), lane, patience), Refused):
-        there = ledger.read(world.table, mine.tenant, mine.schedule_id or mine.job_id, mine.uuid)
-        if there is None or not there.in_line or there.line_at != waiting.line_at:
+    circuit = circuit_rows.target_hash(target)
+    if isinstance(lines.join(world.table, waiting, before, circuit, attempt.lane, patience), Refused):
+        current = ledger.read(world.table, mine.tenant, mine.schedule_id or mine.job_id, mine.uuid)
+        if current is None or not current.in_line or current.line_at != waiting.line_at:
             return AGAIN  # ended, or taken over: its next delivery continues
     world.journal.info("waits", run=mine.uuid, reason=why.name)
     joined = Join(holder(mine.uuid), lines.order_of(waiting), stands)
@@ -120,18 +119,17 @@ def _join(world: World, lane: Lane, mine: Run, context: RunContext, target: str,
     return DONE
 
 
-def _patience(mine: Run, context: RunContext) -> Patience:
+def _patience(attempt: OpenAttempt) -> Patience:
     """Returns how long the run waits. An occurrence waits as long as its misfire policy allows.
 
     While a circuit is open, a run waits as long as its retry policy would retry; without a limit, four days.
     """
-    assert context.job is not None
-    until = None
-    if mine.kind is Kind.SCHEDULED and context.schedule is not None and mine.attempt == 1:
+    mine, schedule, until = attempt.run, attempt.schedule, None
+    if mine.kind is Kind.SCHEDULED and schedule is not None and mine.attempt == 1:
         with suppress(ValueError):  # the sweep takes a schedule with an unreadable policy out of service
-            most_s = Policy.read(context.schedule.misfire).max_lateness_s
+            most_s = Policy.read(schedule.misfire).max_lateness_s
             until = None if most_s is None else mine.planned_at + timedelta(seconds=most_s)
-    tries_s = context.job.action.retry.get("maxAgeSeconds")
+    tries_s = attempt.job.action.retry.get("maxAgeSeconds")
     return Patience(until, mine.planned_at + (MAX_AGE if tries_s is None else timedelta(seconds=tries_s)))
 
 
@@ -153,17 +151,17 @@ class Turned:
     closed: bool
 
 
-def answered(world: World, mine: Run, outcome: Outcome, job: Job, due_at: Callable[[], datetime]) -> Turned | None:
+def answered(world: World, attempt: OpenAttempt, outcome: Outcome, due_at: Callable[[], datetime]) -> Turned | None:
     """Notes whether the target works, and keeps the place of a run that waits for its result.
 
     Must be called before the outcome is written. due_at: returns the instant until which such a run waits. Returns the
     change of a circuit. Publish it after the outcome is written, because a slow bus must not use up the lease. Never
     raises: a write that fails here only makes other runs wait.
     """
+    mine, turned = attempt.run, None
     assert mine.flow_key is not None
-    turned = None
     with suppress(Unavailable):
-        turned = _note(world, mine, outcome, target_of(job.action))
+        turned = _note(world, mine, outcome, target_of(attempt.job.action))
     if outcome.verdict in WAITS and turnstiles.has_places(world, mine.tenant, mine.flow_key):
         until = due_at() + flow_keys.AWAITS_BEYOND
         with suppress(Unavailable):
@@ -178,10 +176,10 @@ def stay(world: World, tenant: str, name: str, uuid: str, until: datetime) -> No
             turnstiles.ask(world, tenant, name, Stay(holder(uuid), until, Holds.CALL))
 
 
-def publish_circuit(world: World, turned: Turned, mine: Run, job: Job) -> None:
+def publish_circuit(world: World, turned: Turned, attempt: OpenAttempt) -> None:
     """Publishes that a circuit opened or closed. If this fails, nobody repeats it."""
-    assert mine.flow_key is not None
-    events.circuit_changed(world, turned.circuit, mine.flow_key, job, closed=turned.closed)
+    assert attempt.run.flow_key is not None
+    events.circuit_changed(world, turned.circuit, attempt.run.flow_key, attempt.job, closed=turned.closed)
 
 
 def leave(world: World, run: Run, *, own: bool) -> None:

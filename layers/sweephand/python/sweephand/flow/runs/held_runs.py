@@ -6,14 +6,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.domain.consumer import Consumer, Phase
-from sweephand.domain.message import Pointer
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.runs import run_action
-from sweephand.domain.runs.admission import RunContext
-from sweephand.domain.schedule import Lane
 from sweephand.flow.tenants import absence
-from sweephand.flow.verdict import Delivered
+from sweephand.flow.verdict import RunMessage
 from sweephand.flow.world import World
 from sweephand.store.consumers import consumers as store
 from sweephand.store.dynamo.conditional import Refused, Written
@@ -30,24 +27,23 @@ def is_away(world: World, tenant: str, name: str) -> bool:
     return _known(world, tenant, name).phase_at(world.clock.now()) is not Phase.LIVE
 
 
-def hold(
-    world: World, lane: Lane, message: Delivered, pointer: Pointer, context: RunContext, consumer: str
-) -> Written | Refused:
+def hold(world: World, message: RunMessage, consumer: str) -> Written | Refused:
     """Writes the row of a run that waits for its consumer, if it has none. Raises Unavailable.
 
     The consumer's wake is written first, so that no run is held without a wake that ends it in time, and its watch, so
     that it is reported as away.
     """
-    assert context.job is not None
+    pointer, job = message.pointer, message.context.job
+    assert job is not None
     expect(world, pointer.tenant, consumer, pointer.instant)
     run: Run = replace(
-        run_action.new_run(context.job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.HELD, pointer.instant),
+        run_action.new_run(job, Kind.SCHEDULED, pointer.schedule, pointer.run, State.HELD, pointer.instant),
         reason=Reason.CONSUMER_AWAY,
-        enqueued_at=message.sent_at,
+        enqueued_at=message.delivered.sent_at,
         generation=pointer.generation,
         consumer=consumer,
     )
-    return ledger.claim_first(world.table, run, shards=world.shards, lane=lane)
+    return ledger.claim_first(world.table, run, shards=world.shards, lane=message.lane)
 
 
 def expect(world: World, tenant: str, consumer: str, since: datetime) -> None:

@@ -11,11 +11,10 @@ from dataclasses import replace
 from datetime import timedelta
 from enum import Enum, auto
 
-from sweephand.domain.job import Job
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs import overlap
+from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.runs.overlap import Busy, Clear, Overlap, Queue, Slot, Take, Wait, contend, unattended, without
-from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.flow.concurrency import TRIES, tolerated, too_many
 from sweephand.flow.retention import run_expiry
@@ -35,25 +34,25 @@ class Turn(Enum):
     """The slot, or a run in it, changed in between: read again."""
 
 
-def take_turn(
-    world: World, lane: Lane, mine: Run, there: Run | None, job: Job, schedule: Schedule | None
-) -> Written | Refused | Busy | Turn:
+def take_turn(world: World, attempt: OpenAttempt) -> Written | Refused | Busy | Turn:
     """Claims the first attempt of a run together with its schedule's slot, or returns why not.
 
-    mine: the row as the claim will leave it, in the slot. there: the row as it was read. Returns Refused if somebody
-    else wrote the run's row first, or if this executor did and the answer was lost. Raises Unavailable.
+    attempt: with the row as the claim will leave it, in the slot. Returns Refused if somebody else wrote the run's row
+    first, or if this executor did and the answer was lost. Raises Unavailable.
     """
-    slot, rows = overlap_slots.read(world.table, mine)
-    policy = Overlap(policies_of(job, schedule).get("overlap", Overlap.ALLOW))
-    queued_before = there is not None and there.slotted
-    match contend(policy, mine, slot, rows, queued_before=queued_before):
+    run, before, lane = attempt.run, attempt.before, attempt.lane
+    slot, rows = overlap_slots.read(world.table, run)
+    policy = Overlap(attempt.policies.get("overlap", Overlap.ALLOW))
+    queued_before = before is not None and before.slotted
+    match contend(policy, run, slot, rows, queued_before=queued_before):
         case Take(after):
-            return _claim(world, lane, overlap_slots.Move(slot, after, mine, there))
+            return _claim(world, lane, overlap_slots.Move(slot, after, run, before))
         case overlap.Replace(after, open_runs):
-            return _replace(world, lane, overlap_slots.Move(slot, after, mine, there), open_runs, job.collection)
+            move = overlap_slots.Move(slot, after, run, before)
+            return _replace(world, lane, move, open_runs, attempt.job.collection)
         case Queue(after, active):
             _wake(world, lane, active)
-            return _queue(world, lane, overlap_slots.Move(slot, after, mine, there))
+            return _queue(world, lane, overlap_slots.Move(slot, after, run, before))
         case Busy(active) as busy:
             _wake(world, lane, active)
             return busy

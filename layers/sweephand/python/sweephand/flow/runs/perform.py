@@ -11,7 +11,8 @@ from sweephand.actions.call import Call
 from sweephand.domain.application import lane_of
 from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
 from sweephand.domain.run import REACTIONS, UNREACHABLE, Outcome, Reason, Run, Verdict
-from sweephand.domain.runs.run_action import action_of, policies_of
+from sweephand.domain.runs.open_attempt import OpenAttempt
+from sweephand.domain.runs.run_action import action_of
 from sweephand.domain.schedule import Schedule
 from sweephand.errors import NotFound, Unavailable
 from sweephand.flow.world import World
@@ -31,13 +32,14 @@ LEASE_MARGIN_S = 2.0
 """The time of the lease that must remain for the final write."""
 
 
-def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
+def act(world: World, attempt: OpenAttempt) -> Outcome:
     """Performs one attempt. A failure of the target becomes an outcome.
 
     Raises Unavailable, always before the call, if the table, the key service or the bus does not answer, or if the
     network is away: neither the target nor the service's own queue can be reached.
     """
-    action, payload = to_send(world, run, job, schedule)
+    run, job, policies = attempt.run, attempt.job, attempt.policies
+    action, payload = to_send(world, attempt)
     secrets = secrets_of(world, run, job, action)
     assert run.lease_until is not None
     left_s = (run.lease_until - world.clock.now()).total_seconds() - LEASE_MARGIN_S
@@ -46,7 +48,6 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
             Verdict.FAILED, Reason.DEADLINE, message="the lease was over before the call began", retryable=True
         )
     base_url = world.settings.public_base_url or None
-    policies = policies_of(job, schedule)
     reports = policies.get("callbackToken") is True
     once = policies.get("delivery") == "at_most_once"
     shown = world.terms.of(job.tenant, job.collection).attributes
@@ -88,9 +89,10 @@ def act(world: World, run: Run, job: Job, schedule: Schedule | None) -> Outcome:
     return outcome
 
 
-def to_send(world: World, run: Run, job: Job, schedule: Schedule | None) -> tuple[ActionSpec, Payload | None]:
+def to_send(world: World, attempt: OpenAttempt) -> tuple[ActionSpec, Payload | None]:
     """Returns the action of a run and the payload that it sends, with the edit of this run applied."""
-    action, payload = action_of(job, run.kind), payload_of(world, run, job, schedule)
+    run, action = attempt.run, attempt.action
+    payload = payload_of(world, run, attempt.job, attempt.schedule)
     return edits.applied(world, run, action, payload) if run.edited else (action, payload)
 
 

@@ -15,8 +15,8 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, WAITS, Kind, LostCall, Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs import retry, settlement
-from sweephand.domain.runs.run_action import action_of, policies_of
-from sweephand.domain.schedule import Lane, Schedule
+from sweephand.domain.runs.open_attempt import OpenAttempt
+from sweephand.domain.schedule import Lane
 from sweephand.flow.concurrency import tolerated
 from sweephand.flow.retention import run_expiry
 from sweephand.flow.world import World
@@ -41,31 +41,23 @@ LONGEST_IN_QUEUES = timedelta(days=15)
 """The longest delay that messages add between the attempts of a run: no queue keeps a message for longer."""
 
 
-def settle(
-    world: World,
-    lane: Lane,
-    run: Run,
-    outcome: Outcome,
-    job: Job,
-    schedule: Schedule | None,
-    also: Sequence[Op] = (),
-) -> Run | None:
+def settle(world: World, attempt: OpenAttempt, outcome: Outcome, also: Sequence[Op] = ()) -> Run | None:
     """Writes the outcome of an attempt. Returns the row as it is now; None if this executor had lost its lease.
 
     also: operations for the transaction that writes a success. For a retry within 15 minutes, the row comes first, then
     its message, then (by the caller) the acknowledgement.
     """
-    now = world.clock.now()
+    now, run, job = world.clock.now(), attempt.run, attempt.job
     waits_s = _callback_timeout_s(world, job) if outcome.verdict in WAITS else 0
-    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, waits_s)
+    settled = settlement.settle(run, outcome, attempt.action, now, world.chance.uniform, waits_s)
     after = settled.run
     if after.finished:
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
-    keep = str(policies_of(job, schedule).get("keepAnswer", "failures"))
-    attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
+    keep = _keep_answer(attempt)
+    attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, attempt, now))
     if keep == BEGINNING and not attempts:
         after = replace(after, answer=settlement.excerpt(outcome.answer, settlement.BEGINNING_BYTES))
-    result = _write(world, lane, run, after, _counts(settled, job, schedule), attempts, also)
+    result = _write(world, attempt, after, _counts(attempt, settled), attempts, also)
     if isinstance(result, Refused):
         current = ledger.run_in(result)
         if current is None or not _is_mine(current, after):
@@ -75,34 +67,32 @@ def settle(
         events.run_retrying(world, after, job)
     if settled.message_at is not None:
         send = send_pointer if after.state is State.RETRY_WAIT else _send_deadline
-        send(world, lane, after)
+        send(world, attempt.lane, after)
     return after
 
 
-def fail_attempt(
-    world: World, lane: Lane, run: Run, how: FailAttempt, job: Job, schedule: Schedule | None
-) -> Run | Refused:
+def fail_attempt(world: World, attempt: OpenAttempt, how: FailAttempt) -> Run | Refused:
     """Fails an attempt that no executor holds [as read]: its executor was lost, or its result did not come.
 
     The retry policy decides what follows, as after any failure.
     """
-    now, lost = world.clock.now(), how.reason is Reason.EXECUTOR_LOST
+    now, run, job, lost = world.clock.now(), attempt.run, attempt.job, how.reason is Reason.EXECUTOR_LOST
     message = "the executor stopped before reporting a result" if lost else "no result came in time"
     outcome = Outcome(
         Verdict.FAILED, how.reason, run.http_status, run.answer, message, retryable=True, ends_as=how.state
     )
-    settled = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, 0)
+    settled = settlement.settle(run, outcome, attempt.action, now, world.chance.uniform, 0)
     after = replace(settled.run, deadline_at=None)
     if after.wake_at is not None and settled.message_at is not None:
         # The wake was set for the deadline. From now on it replaces a lost message of the next attempt.
         after = replace(after, wake_at=up_to_second(settled.message_at) + settlement.FALLBACK)
-    counts = _counts(settled, job, schedule)
+    counts = _counts(attempt, settled)
     attempts: list[AttemptItem] = []
     if lost:
         after = replace(after, lost_calls=(*run.lost_calls, LostCall.of(run)))
     else:
-        keep = str(policies_of(job, schedule).get("keepAnswer", "failures"))
-        attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, run, job, now))
+        keep = _keep_answer(attempt)
+        attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, attempt, now))
     condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
     if after.finished:
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
@@ -112,55 +102,58 @@ def fail_attempt(
             world.table,
             after,
             shards=world.shards,
-            lane=lane,
+            lane=attempt.lane,
             condition=condition,
             counts=counts,
             attempts=attempts,
             lost=after.lost_calls[-1] if lost else None,
         )
     if isinstance(result, Refused):
-        there = ledger.run_in(result)
-        if there is None or not _is_mine(there, after):
+        current = ledger.run_in(result)
+        if current is None or not _is_mine(current, after):
             return result
     if after.state is State.RETRY_WAIT:
         events.run_retrying(world, after, job)
     if settled.message_at is not None:
-        send_pointer(world, lane, after)
+        send_pointer(world, attempt.lane, after)
     return after
 
 
-def _counts(settled: settlement.Settlement, job: Job, schedule: Schedule | None) -> dict[str, int]:
+def _keep_answer(attempt: OpenAttempt) -> str:
+    return str(attempt.policies.get("keepAnswer", "failures"))
+
+
+def _counts(attempt: OpenAttempt, settled: settlement.Settlement) -> dict[str, int]:
     """Returns the increments of the statistics; manual runs count if the policy `totals` says so."""
     run = settled.run
-    if run.kind is Kind.MANUAL and policies_of(job, schedule).get("totals") == "all":
+    if run.kind is Kind.MANUAL and attempt.policies.get("totals") == "all":
         return settlement.manual_counts(run)
     return settled.counts
 
 
 def _write(
     world: World,
-    lane: Lane,
-    run: Run,
+    attempt: OpenAttempt,
     after: Run,
     counts: dict[str, int],
     attempts: list[AttemptItem],
     also: Sequence[Op],
 ) -> Written | Refused:
-    assert run.lease_owner is not None
+    assert attempt.run.lease_owner is not None
     if after.state is State.SUCCESS and not (attempts or counts or also):
         return ledger.succeed(world.table, after)
-    mine = ledger.own_lease(run.lease_owner)
+    mine = ledger.own_lease(attempt.run.lease_owner)
     if after.finished:
         condition: Condition = ledger.NOT_TERMINAL if after.state is State.SUCCESS else mine
         return ledger.finish(world.table, after, condition, counts, attempts, also)
     return ledger.wait(
-        world.table, after, shards=world.shards, lane=lane, condition=mine, counts=counts, attempts=attempts
+        world.table, after, shards=world.shards, lane=attempt.lane, condition=mine, counts=counts, attempts=attempts
     )
 
 
-def _is_mine(there: Run, wanted: Run) -> bool:
+def _is_mine(current: Run, wanted: Run) -> bool:
     """Returns whether this executor already made the refused write: the row is as wanted, and the answer was lost."""
-    return (there.state, there.attempt, there.started_at, there.finished_at) == (
+    return (current.state, current.attempt, current.started_at, current.finished_at) == (
         wanted.state,
         wanted.attempt,
         wanted.started_at,
@@ -168,16 +161,16 @@ def _is_mine(there: Run, wanted: Run) -> bool:
     )
 
 
-def _ended_elsewhere(world: World, there: Run | None, late: Run) -> Run | None:
+def _ended_elsewhere(world: World, current: Run | None, late: Run) -> Run | None:
     """Returns the run if a callback or a cancel ended it first, and notes the outcome of the call; None otherwise.
 
     The caller then carries out the effects.
     """
-    if there is None or not there.finished:
+    if current is None or not current.finished:
         return None
-    ledger.note(world.table, there, f"the call ended later: {late.state} {late.http_status or ''}".rstrip())
+    ledger.note(world.table, current, f"the call ended later: {late.state} {late.http_status or ''}".rstrip())
     # The effects stop a task that this call has just started.
-    return replace(there, task=late.task or there.task)
+    return replace(current, task=late.task or current.task)
 
 
 def end_unacted(
@@ -254,12 +247,12 @@ def _callback_timeout_s(world: World, job: Job) -> int:
     return world.terms.of(job.tenant, job.collection).callback_timeout_s or world.settings.callback_timeout_s
 
 
-def result_due_at(world: World, run: Run, outcome: Outcome, job: Job) -> datetime:
+def result_due_at(world: World, attempt: OpenAttempt, outcome: Outcome) -> datetime:
     """Returns the instant until which a run with this outcome waits for its result."""
-    waits_s = _callback_timeout_s(world, job)
+    waits_s = _callback_timeout_s(world, attempt.job)
     now = world.clock.now()
-    waiting = settlement.settle(run, outcome, action_of(job, run.kind), now, world.chance.uniform, waits_s).run
-    return waiting.deadline_at or now
+    settled = settlement.settle(attempt.run, outcome, attempt.action, now, world.chance.uniform, waits_s)
+    return settled.run.deadline_at or now
 
 
 def counts_of(run: Run) -> dict[str, int]:
@@ -270,12 +263,12 @@ def counts_of(run: Run) -> dict[str, int]:
     return settlement.counted(run, "missed_sent" if run.state in (State.MISSED, State.EXPIRED) else "skipped")
 
 
-def _attempt_expiry(world: World, run: Run, job: Job, now: datetime) -> datetime:
+def _attempt_expiry(world: World, attempt: OpenAttempt, now: datetime) -> datetime:
     """Returns when the row of an attempt of an open run expires, based on the latest time at which the run can end."""
-    action = action_of(job, run.kind)
-    policy = retry.load(action.retry)
-    result_s = settlement.waits_s(action) or _callback_timeout_s(world, job)
-    open_s = retry.longest_s(policy, run.attempt) + (policy.max_attempts - run.attempt + 1) * result_s
+    job, number = attempt.job, attempt.run.attempt
+    policy = retry.load(attempt.action.retry)
+    result_s = settlement.waits_s(attempt.action) or _callback_timeout_s(world, job)
+    open_s = retry.longest_s(policy, number) + (policy.max_attempts - number + 1) * result_s
     return run_expiry(world, job.tenant, job.collection, now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES)
 
 

@@ -15,6 +15,7 @@ from sweephand.domain.job import ActionSpec
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Outcome, Run
 from sweephand.domain.runs.admission import Admission, Defer
+from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.runs.run_action import issuers_of, targets_of
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import Notes, SilentTarget
@@ -32,28 +33,29 @@ def hanging(world: World, action: ActionSpec, notes: Notes) -> str | None:
     return silence.hanging(notes, (*targets_of(action), *issuers_of(action)), world.clock.now())
 
 
-def follow(world: World, run: Run, action: ActionSpec, outcome: Outcome, home: Lane, notes: Notes) -> None:
+def follow(world: World, attempt: OpenAttempt, outcome: Outcome) -> None:
     """Notes a target or an issuer of tokens that did not answer, or removes the note of one that did. Never raises.
 
     A host is noted only if no call of this process got an answer from it since this one began; an address likewise. So
-    a host that answers most calls is never noted. home: the queue of the action; what waits longer than others by its
-    own wish says nothing about the other addresses of its host.
+    a host that answers most calls is never noted. An action that waits longer than others by its own wish says nothing
+    about the other addresses of its host.
     """
+    run, action, notes = attempt.run, attempt.action, attempt.terms.silences
     with tolerated(world, "the next call will note whether its target answers", run=run.uuid):
         targets = issuers_of(action) if outcome.apart else targets_of(action)
         reason = silence.did_not_answer(outcome)
         if reason is None:
             answered = (*targets, *(issuers_of(action) if outcome.issuer else ()))
             if silence.has_answered(outcome) and silence.of(notes, answered, world.clock.now()) is not None:
-                _change(world, run.tenant, lambda there: silence.answered(there, answered))
+                _change(world, run.tenant, lambda stored: silence.answered(stored, answered))
             return
-        target = _unanswered(world, run, targets if home is Lane.FAST else targets[-1:])
+        target = _unanswered(world, run, targets if attempt.lane is Lane.FAST else targets[-1:])
         if target is not None:
             now, began = world.clock.now(), run.started_at
             hangs = began is not None and now - began >= silence.HANGS_FROM
             known = silence.of(notes, targets, now) or target
             if silence.noted(notes, known, reason, now, hangs=hangs) != notes:
-                _change(world, run.tenant, lambda there: silence.noted(there, known, reason, now, hangs=hangs))
+                _change(world, run.tenant, lambda stored: silence.noted(stored, known, reason, now, hangs=hangs))
 
 
 def _unanswered(world: World, run: Run, targets: tuple[str, ...]) -> str | None:

@@ -18,13 +18,15 @@ from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import FAILED, Outcome, Reason, Run, State, Verdict, claim_mark
 from sweephand.domain.runs.admission import RunContext
+from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.runs.run_action import action_of, lane_now, lane_of
 from sweephand.domain.schedule import Lane
 from sweephand.errors import Conflict, InvalidRequest, NotFound
 from sweephand.flow import verdict
 from sweephand.flow.runs import effects, execute, gate_rows, perform, settle
+from sweephand.flow.runs.conclusion import conclude
 from sweephand.flow.tenants import absence, tenancy
-from sweephand.flow.verdict import Delivered
+from sweephand.flow.verdict import Delivered, RunMessage
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.messaging.run_queue import Delivery
@@ -88,24 +90,24 @@ def claim(world: World, wanted: Claim) -> Task | verdict.Verdict:
     context = gate_rows.context_of(world, pointer)
     if not _is_ours(world, pointer, context.run, now):
         raise InvalidRequest("message", "is not a message of this service: send the body exactly as received")
+    delivered = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
+    message = RunMessage(delivered, pointer, context, _lane(wanted, context), wanted.owner, wanted.lease_s)
     if _holds(context.run, wanted.owner) and context.run is not None and (context.run.lease_until or now) > now:
-        return _task(world, context.run, context)
+        return _task(world, message.attempt(context.run))
     if keys.application(wanted.name, wanted.version) in context.terms.watched:
         until = now + timedelta(seconds=wanted.lease_s)
         absence.came(world, pointer.tenant, wanted.name, wanted.version, until)
-    message = Delivered(pointer.run, wanted.owner, "", received_at=now, sent_at=wanted.sent_at)
-    leased = replace(world, settings=replace(world.settings, lease_s=float(wanted.lease_s)))
     tasks: list[Task] = []
 
-    def held(world: World, lane: Lane, mine: Run, context: RunContext) -> verdict.Verdict:  # noqa: ARG001 - as an executor's
-        with execute.unclaimed_if_unavailable(world, mine, context):
-            tasks.append(_task(world, mine, context))
-        return verdict.Verdict(acknowledged=False, attempted=mine)
+    def prepare(world: World, attempt: OpenAttempt) -> verdict.Verdict:
+        with execute.unclaimed_if_unavailable(world, attempt):
+            tasks.append(_task(world, attempt))
+        return verdict.Verdict(acknowledged=False, attempted=attempt.run)
 
-    said = execute.take(leased, _lane(wanted, context), wanted.owner, message, pointer, context, held)
+    decided = execute.take(world, message, prepare)
     if not tasks:
-        return said
-    verdict.measure(world, [said])
+        return decided
+    verdict.measure(world, [decided])
     return tasks[0]
 
 
@@ -126,10 +128,9 @@ def _is_ours(world: World, pointer: Pointer, run: Run | None, now: datetime) -> 
     return (pointer.job, pointer.schedule, pointer.kind) == as_row and pointer.attempt <= run.attempt
 
 
-def _task(world: World, run: Run, context: RunContext) -> Task:
-    assert context.job is not None
-    action, payload = perform.to_send(world, run, context.job, context.schedule)
-    return Task(run, action, payload, context.job.resource_id, context.job.tags)
+def _task(world: World, attempt: OpenAttempt) -> Task:
+    action, payload = perform.to_send(world, attempt)
+    return Task(attempt.run, action, payload, attempt.job.resource_id, attempt.job.tags)
 
 
 def _holds(run: Run | None, owner: str) -> bool:
@@ -144,10 +145,10 @@ def extend(world: World, tenant: str, owner_id: str, uuid: str, owner: str, leas
     until = world.clock.now() + timedelta(seconds=lease_s)
     done = ledger.extend(world.table, (tenant, owner_id, uuid), owner, until)
     if isinstance(done, Refused):
-        there = ledger.run_in(done)
-        if there is None:
+        current = ledger.run_in(done)
+        if current is None:
             raise NotFound("no such run")
-        why = f"this worker does not hold the run and must stop the task: {there.state_in_words}"
+        why = f"this worker does not hold the run and must stop the task: {current.state_in_words}"
         raise Conflict(why, code=LEASE_LOST)
     run = ledger.read(world.table, tenant, owner_id, uuid)
     if run is not None and _holds(run, owner):
@@ -207,15 +208,16 @@ def report(world: World, tenant: str, owner_id: str, uuid: str, sent: Report) ->
     if context.job is None:
         raise NotFound("the job of this run was deleted")
     lane = lane_of(action_of(context.job, run.kind), tenant)
+    attempt = OpenAttempt(run, context.job, context.schedule, context.terms, lane)
     if not (_holds(run, sent.owner) and run.attempt == sent.attempt):
-        return _without_lease(world, lane, run, sent, context)
-    run = replace(run, reported_by=sent.owner)
+        return _without_lease(world, attempt, sent)
+    attempt = replace(attempt, run=replace(run, reported_by=sent.owner))
     match sent.ended:
         case Ended.UNKNOWN_TASK:
-            return _unknown(world, lane, run, sent, context)
+            return _unknown(world, attempt, sent)
         case Ended.DISCARDED:
-            return _discarded(world, lane, run, sent, context)
-    return _settled(world, lane, run, sent, context)
+            return _discarded(world, attempt, sent)
+    return _settled(world, attempt, sent)
 
 
 def _outcome(sent: Report) -> Outcome:
@@ -235,32 +237,30 @@ def _outcome(sent: Report) -> Outcome:
     )
 
 
-def _settled(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
+def _settled(world: World, attempt: OpenAttempt, sent: Report) -> Run:
     """Settles the reported outcome. The next run of a chain is written together with the end or not at all."""
     if sent.follow_up is None:
-        return _concluded(world, lane, run, _outcome(sent), context)
-    assert context.job is not None
-    follow_ups.check(sent.follow_up, context.job, world.clock.now())
-    follows = follow_ups.run_after(run, context.job, sent.follow_up)
-    also = follow_ups.ops(world, follows, context.job, sent.follow_up)
-    ended = _concluded(world, lane, run, _outcome(sent), context, also)
+        return _concluded(world, attempt, _outcome(sent))
+    follow_ups.check(sent.follow_up, attempt.job, world.clock.now())
+    follows = follow_ups.run_after(attempt.run, attempt.job, sent.follow_up)
+    also = follow_ups.ops(world, follows, attempt.job, sent.follow_up)
+    ended = _concluded(world, attempt, _outcome(sent), also)
     if ended.state is State.SUCCESS:
-        follow_ups.send_soon(world, follows, context.job)
+        follow_ups.send_soon(world, follows, attempt.job)
     return ended
 
 
-def _concluded(
-    world: World, lane: Lane, run: Run, outcome: Outcome, context: RunContext, also: Sequence[Op] = ()
-) -> Run:
-    said = execute.conclude(world, lane, run, outcome, context, also)
-    if said.ended is None:
+def _concluded(world: World, attempt: OpenAttempt, outcome: Outcome, also: Sequence[Op] = ()) -> Run:
+    concluded = conclude(world, attempt, outcome, also)
+    if concluded.ended is None:
         raise Conflict("this worker does not hold the run any more", code=LEASE_LOST)
-    verdict.measure(world, [replace(said, attempted=None, job=context.job)])
-    return said.ended
+    verdict.measure(world, [replace(concluded, attempted=None, job=attempt.job)])
+    return concluded.ended
 
 
-def _without_lease(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
+def _without_lease(world: World, attempt: OpenAttempt, sent: Report) -> Run:
     """Decides about the report of a worker that does not hold this attempt: it lost it, or has reported it before."""
+    run = attempt.run
     if claim_mark(sent.owner, sent.attempt) not in run.claims:
         raise Conflict(
             f"this worker has not claimed attempt {sent.attempt} of the run: {run.state_in_words}",
@@ -268,9 +268,9 @@ def _without_lease(world: World, lane: Lane, run: Run, sent: Report, context: Ru
         )
     if sent.ended is Ended.SUCCESS and run.state is State.TRIGGERED and run.attempt == sent.attempt:
         late = replace(run, lease_owner=sent.owner, reported_by=sent.owner)
-        return _settled(world, lane, late, sent, context)
+        return _settled(world, replace(attempt, run=late), sent)
     if _agrees(run, sent):
-        _send_again(world, lane, run, context)
+        _send_again(world, attempt)
         return run
     if not run.finished:
         raise Conflict(f"this worker does not hold the run any more: {run.state_in_words}", code=LEASE_LOST)
@@ -290,24 +290,24 @@ def _agrees(run: Run, sent: Report) -> bool:
     return run.state in FAILED and run.attempt == sent.attempt
 
 
-def _send_again(world: World, lane: Lane, run: Run, context: RunContext) -> None:
+def _send_again(world: World, attempt: OpenAttempt) -> None:
     """Sends the pointer of a run again, for its next attempt (with its event) or for the effects of its end."""
+    run = attempt.run
     if run.finished:
-        world.queue.send_one(Delivery(ledger.pointer_to(run), world.clock.now(), lane.executors))
+        world.queue.send_one(Delivery(ledger.pointer_to(run), world.clock.now(), attempt.lane.executors))
     else:
-        if run.state is State.RETRY_WAIT and context.job is not None:
-            events.run_retrying(world, run, context.job)
-        settle.send_pointer(world, lane, run)
+        if run.state is State.RETRY_WAIT:
+            events.run_retrying(world, run, attempt.job)
+        settle.send_pointer(world, attempt.lane, run)
 
 
-def _unknown(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
+def _unknown(world: World, attempt: OpenAttempt, sent: Report) -> Run:
     """Lets the run wait for a worker that knows its task: row first, then message. Fails it after too many workers.
 
     If workers of a version know the task, its queue gets the message at once. The common queue gets one too, in case
     none of them is left.
     """
-    assert context.job is not None
-    action, times = action_of(context.job, run.kind), run.unknown + 1
+    run, action, times = attempt.run, attempt.action, attempt.run.unknown + 1
     now = world.clock.now()
     again_at = now + timedelta(seconds=application.unknown_again_s(times))
     most_s = action.retry.get("maxAgeSeconds")
@@ -318,7 +318,7 @@ def _unknown(world: World, lane: Lane, run: Run, sent: Report, context: RunConte
         failed = Outcome(
             Verdict.FAILED, Reason.UNKNOWN_TASK, message=f'none of {times} workers knows the task "{task}"', final=True
         )
-        return _concluded(world, lane, run, failed, context)
+        return _concluded(world, attempt, failed)
     knowing = applications.knowing(world.table, run.tenant, action.params["application"], task)
     waits = replace(
         run,
@@ -336,25 +336,25 @@ def _unknown(world: World, lane: Lane, run: Run, sent: Report, context: RunConte
             calls.leave(world, run, own=True)
         if knowing is not None:
             settle.send_pointer(world, knowing.lane, waits)
-        settle.send_pointer(world, lane, replace(waits, not_before=again_at))
+        settle.send_pointer(world, attempt.lane, replace(waits, not_before=again_at))
         return waits
-    return _reread(world, lane, done, sent, context)
+    return _reread(world, attempt, done, sent)
 
 
-def _discarded(world: World, lane: Lane, run: Run, sent: Report, context: RunContext) -> Run:
-    assert context.job is not None
+def _discarded(world: World, attempt: OpenAttempt, sent: Report) -> Run:
+    run, job = attempt.run, attempt.job
     why = f"discarded by the worker: {sent.text}" if sent.text else "discarded by the worker"
     ended = settle.end_unacted(
-        world, lane, ledger.pointer_to(run), run, State.CANCELLED, Reason.BY_USER, why, context.job.collection
+        world, attempt.lane, ledger.pointer_to(run), run, State.CANCELLED, Reason.BY_USER, why, job.collection
     )
     if isinstance(ended, Refused):
-        return _reread(world, lane, ended, sent, context)
-    effects.after(world, ended, context.job, context.schedule)
+        return _reread(world, attempt, ended, sent)
+    effects.after(world, ended, job, attempt.schedule)
     return ended
 
 
-def _reread(world: World, lane: Lane, refused: Refused, sent: Report, context: RunContext) -> Run:
-    there = ledger.run_in(refused)
-    if there is None:
+def _reread(world: World, attempt: OpenAttempt, refused: Refused, sent: Report) -> Run:
+    current = ledger.run_in(refused)
+    if current is None:
         raise NotFound("no such run")
-    return _without_lease(world, lane, there, sent, context)
+    return _without_lease(world, replace(attempt, run=current), sent)
