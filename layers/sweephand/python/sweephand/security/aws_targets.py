@@ -72,10 +72,10 @@ def check_role(text: str, settings: AwsSettings) -> str:
 def check_target(text: str, service: str, settings: AwsSettings) -> Arn:
     """Reads the ARN of a service's resource. Raises InvalidRequest(None, reason) for other forms and for our own."""
     known, form = _RESOURCES[service]
-    found = _ARN.fullmatch(text)
-    if not found or found["service"] != service or not known.fullmatch(found["resource"]):
+    match = _ARN.fullmatch(text)
+    if not match or match["service"] != service or not known.fullmatch(match["resource"]):
         raise InvalidRequest(None, f"must be an ARN of the form arn:aws:{form}")
-    arn = Arn(text, service, found["region"], found["account"], found["resource"])
+    arn = Arn(text, service, match["region"], match["account"], match["resource"])
     if _is_own(arn, settings):
         raise InvalidRequest(None, "is a resource of this service itself")
     return arn

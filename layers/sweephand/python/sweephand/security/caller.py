@@ -197,15 +197,15 @@ class Door:
 
     def _identified(self, authorization: str | None, now: datetime, known_for: timedelta) -> Caller:
         match parse_authorization(authorization):
-            case ClientSecret() as given:
-                return self.by_secret(given, now, known_for)
+            case ClientSecret() as presented:
+                return self.by_secret(presented, now, known_for)
             case BearerToken(token):
                 return self._by_token(token, now, known_for)
 
-    def by_secret(self, given: ClientSecret, now: datetime, known_for: timedelta = KNOWN_FOR) -> Caller:
-        hashed = hash_secret(given.secret)
+    def by_secret(self, secret: ClientSecret, now: datetime, known_for: timedelta = KNOWN_FOR) -> Caller:
+        hashed = hash_secret(secret.secret)
         credential = self._credential(
-            given.tenant, given.id, now, known_for, lambda found: found.generation_of(hashed, now) is not None
+            secret.tenant, secret.id, now, known_for, lambda stored: stored.generation_of(hashed, now) is not None
         )
         generation = credential.generation_of(hashed, now) or credential.generation
         return Caller(credential.tenant, credential.id, credential.scopes, generation, credential.since)
@@ -240,7 +240,7 @@ class Door:
             return self._by_foreign_token(token, now)
         claims = tokens.verify(self._keys, token, now)
         credential = self._credential(
-            claims.tenant, claims.credential_id, now, known_for, lambda found: found.accepts(claims.generation, now)
+            claims.tenant, claims.credential_id, now, known_for, lambda stored: stored.accepts(claims.generation, now)
         )
         # A scope that was removed from the credential is removed from its tokens too.
         present = Caller(credential.tenant, credential.id, credential.scopes)
@@ -298,12 +298,12 @@ def claimed_identity(authorization: str | None) -> str | None:
     The identity is not verified. It contains no secret, because it must have the form of a client id or of claims.
     """
     try:
-        given = parse_authorization(authorization)
+        presented = parse_authorization(authorization)
     except Unauthenticated:
         return None
-    if isinstance(given, ClientSecret):
-        return f"{given.tenant or PROVIDER}.{given.id}"
-    claims = tokens.json_part(given.token.split(".")[1]) if given.token.count(".") == 2 else None
+    if isinstance(presented, ClientSecret):
+        return f"{presented.tenant or PROVIDER}.{presented.id}"
+    claims = tokens.json_part(presented.token.split(".")[1]) if presented.token.count(".") == 2 else None
     if claims is None:
         return None
     issuer, subject = claims.get("iss"), claims.get("sub")

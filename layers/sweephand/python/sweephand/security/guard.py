@@ -255,11 +255,11 @@ def resolve(target: Target, outbound: Outbound, deadline: Deadline, *, with_cred
     with credentials over plain http.
     """
     if target.literal is not None:
-        found: list[Address] = [target.literal]
+        addresses: list[Address] = [target.literal]
     else:
-        found = _looked_up(target, outbound.lookup, deadline)
+        addresses = _looked_up(target, outbound.lookup, deadline)
     settings = outbound.settings
-    for address in found:
+    for address in addresses:
         # The message does not name the address, because it would reveal the internal network.
         if not allowed(address, settings):
             raise CallFailed(Reason.GUARD, f"{target.host} leads to an address that is not public")
@@ -267,7 +267,7 @@ def resolve(target: Target, outbound: Outbound, deadline: Deadline, *, with_cred
             raise CallFailed(Reason.GUARD, f"port {target.port} is the service's own")
         if with_credentials and target.scheme == "http" and is_public(address):
             raise CallFailed(Reason.GUARD, CREDENTIALS_IN_CLEAR)
-    return found
+    return addresses
 
 
 def allowed(address: Address, settings: GuardSettings) -> bool:
@@ -389,12 +389,12 @@ def _looked_up(target: Target, lookup: Lookup, deadline: Deadline) -> list[Addre
 
     _askers().begin(ask)
     try:
-        found = answers.get(timeout=max(0.0, deadline.left()))
+        looked_up = answers.get(timeout=max(0.0, deadline.left()))
     except Empty:
         raise CallFailed(Reason.DNS, f"no address of {target.host} came in time") from None
-    if isinstance(found, Exception) or not found:
+    if isinstance(looked_up, Exception) or not looked_up:
         raise CallFailed(Reason.DNS, f"{target.host} has no address")
-    return list(dict.fromkeys(unwrapped(address) for address in found))
+    return list(dict.fromkeys(unwrapped(address) for address in looked_up))
 
 
 @cache

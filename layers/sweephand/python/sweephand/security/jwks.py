@@ -109,10 +109,10 @@ class Keys:
             self._refresh(now, AGAIN_AFTER)
         elif age >= FRESH_FOR:
             self._refresh(now, AGAIN_WHILE_KEPT)
-        found = self._key(kid, algorithm)
-        if found is None and self._refresh(now, NEW_KEY_AFTER):
-            found = self._key(kid, algorithm)
-        return found
+        key = self._key(kid, algorithm)
+        if key is None and self._refresh(now, NEW_KEY_AFTER):
+            key = self._key(kid, algorithm)
+        return key
 
     def _refresh(self, now: datetime, at_most_every: timedelta) -> bool:
         """Fetches the set and returns True if that succeeded. A failure keeps the known set."""
@@ -151,14 +151,14 @@ class Keys:
 def _keys_in(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Returns the keys whose name and type are strings, so that they can be compared."""
     keys = document.get("keys")
-    found = [
+    usable = [
         key
         for key in (keys if isinstance(keys, list) else ())
         if isinstance(key, dict) and isinstance(key.get("kid", ""), str) and isinstance(key.get("kty"), str)
     ]
-    if not found:
+    if not usable:
         raise KeysUnavailable("the key set contains no usable key")
-    return found
+    return usable
 
 
 def _fits(jwk: Mapping[str, Any], algorithm: str) -> bool:

@@ -31,16 +31,16 @@ class Memory(Generic[K, V]):
         refused_at = self._unknown.get(key)
         if refused_at is not None and now - refused_at < UNKNOWN_FOR:
             return None
-        found = self._find(key)
+        value = self._find(key)
         self._known.pop(key, None)
         self._unknown.pop(key, None)
-        if found is None:
+        if value is None:
             # In a separate cache, so that guessed names cannot evict real ones.
             self._unknown[key] = now
             while len(self._unknown) > REMEMBERED:
                 self._unknown.popitem(last=False)
         else:
-            self._known[key] = now, found
+            self._known[key] = now, value
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
-        return found
+        return value

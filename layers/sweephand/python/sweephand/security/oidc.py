@@ -56,10 +56,10 @@ class ScopeMap:
     prefixes: tuple[str, ...]
 
     def ours(self, theirs: frozenset[str]) -> frozenset[str]:
-        found = set().union(*(self.exact.get(name, ()) for name in theirs))
+        scopes = set().union(*(self.exact.get(name, ()) for name in theirs))
         for prefix in self.prefixes:
-            found |= {name.removeprefix(prefix) for name in theirs if name.startswith(prefix)}
-        return frozenset(found & SCOPES)
+            scopes |= {name.removeprefix(prefix) for name in theirs if name.startswith(prefix)}
+        return frozenset(scopes & SCOPES)
 
 
 @dataclass(frozen=True)
@@ -220,14 +220,14 @@ def claim_of(members: Mapping[str, Any], name: str) -> Any:
 
 def _texts(members: Mapping[str, Any], claims: tuple[str, ...]) -> frozenset[str]:
     """Returns the words of these claims, which are strings separated by spaces, or lists."""
-    found: list[str] = []
+    texts: list[str] = []
     for claim in claims:
         value = claim_of(members, claim)
         if isinstance(value, str):
-            found += value.split()
+            texts += value.split()
         elif isinstance(value, list):
-            found += [word for word in value if isinstance(word, str)]
-    return frozenset(found)
+            texts += [word for word in value if isinstance(word, str)]
+    return frozenset(texts)
 
 
 def _parts(token: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

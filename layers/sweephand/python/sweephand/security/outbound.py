@@ -102,8 +102,8 @@ def shared_ssl_context(authorities: str | None = None) -> ssl.SSLContext:
 
 def new_ssl_context(authorities: str | None) -> ssl.SSLContext:
     """Creates a context. authorities: as PEM; None for those of certifi."""
-    given = {"cafile": certifi.where()} if authorities is None else {"cadata": authorities}
-    return ssl.create_default_context(**given)  # type: ignore[arg-type]
+    trusted = {"cafile": certifi.where()} if authorities is None else {"cadata": authorities}
+    return ssl.create_default_context(**trusted)  # type: ignore[arg-type]
 
 
 _shared = functools.lru_cache(maxsize=8)(new_ssl_context)

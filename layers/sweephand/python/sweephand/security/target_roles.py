@@ -69,11 +69,11 @@ class TargetRoles:
 
     def credentials(self, role: str, tenant: str) -> Mapping[str, str]:
         """Returns credentials as parameters of botocore's `create_client`. Raises RoleNotAssumedError."""
-        found: Mapping[str, str]
-        found, _ = self._tokens.get(
+        assumed: Mapping[str, str]
+        assumed, _ = self._tokens.get(
             (role, tenant), self._clock.now(), lambda: self._assumed(role, tenant), wait_s=LONGEST_WAIT_S
         )
-        return found
+        return assumed
 
     def _assumed(self, role: str, tenant: str) -> CachedToken:
         try:
@@ -85,10 +85,10 @@ class TargetRoles:
             )
         except (ClientError, BotoCoreError) as refused:
             raise RoleNotAssumedError(refused) from refused
-        given = answer["Credentials"]
+        assumed = answer["Credentials"]
         credentials = {
-            "aws_access_key_id": given["AccessKeyId"],
-            "aws_secret_access_key": given["SecretAccessKey"],
-            "aws_session_token": given["SessionToken"],
+            "aws_access_key_id": assumed["AccessKeyId"],
+            "aws_secret_access_key": assumed["SecretAccessKey"],
+            "aws_session_token": assumed["SessionToken"],
         }
-        return CachedToken(credentials, given["Expiration"])
+        return CachedToken(credentials, assumed["Expiration"])

@@ -37,8 +37,8 @@ def check_definition(text: str, allowed: TaskSettings) -> str:
 
     Raises InvalidRequest(None, reason) for other forms, and for definitions that this stack does not run.
     """
-    found = _DEFINITION.fullmatch(text)
-    if not found:
+    match = _DEFINITION.fullmatch(text)
+    if not match:
         raise InvalidRequest(None, "must be the family of a task definition, optionally followed by :REVISION")
     missing = [
         name
@@ -51,7 +51,7 @@ def check_definition(text: str, allowed: TaskSettings) -> str:
     ]
     if missing:
         raise InvalidRequest(None, f"this stack runs no tasks (parameter {missing[0]} is empty)")
-    if not {f"{found['family']}:*", text} & allowed.definitions:
+    if not {f"{match['family']}:*", text} & allowed.definitions:
         raise InvalidRequest(None, "is not among the tasks that this stack may run (parameter TaskDefinitionArns)")
     return text
 

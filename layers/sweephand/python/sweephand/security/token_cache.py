@@ -47,18 +47,18 @@ class TokenCache:
         make: fetches it; its errors are raised, and nothing is cached. wait_s: how long to wait for another thread that
         fetches it, before this one does so too. not_this: a value that was refused and must not be returned again.
         """
-        there = self._find(key, now, not_this)
-        if there is not None:
-            return there.value, True
+        kept = self._find(key, now, not_this)
+        if kept is not None:
+            return kept.value, True
         with self._lock:
             if len(self._making) >= 2 * KEPT:  # locks of tokens that could not be fetched
                 self._making = {known: lock for known, lock in self._making.items() if known in self._kept}
             making = self._making.setdefault(key, Lock())
         waited = making.acquire(timeout=max(0.0, wait_s))
         try:
-            there = self._find(key, now, not_this)
-            if there is not None:
-                return there.value, True
+            kept = self._find(key, now, not_this)
+            if kept is not None:
+                return kept.value, True
             made = make()
             self._keep(key, CachedToken(made.value, made.ends_at - min(MARGIN, (made.ends_at - now) / 5)))
             return made.value, False
@@ -68,11 +68,11 @@ class TokenCache:
 
     def _find(self, key: Hashable, now: datetime, not_this: Any) -> CachedToken | None:
         with self._lock:
-            there = self._kept.get(key)
-            if there is None or there.ends_at <= now or there.value == not_this:
+            kept = self._kept.get(key)
+            if kept is None or kept.ends_at <= now or kept.value == not_this:
                 return None
             self._kept.move_to_end(key)
-            return there
+            return kept
 
     def _keep(self, key: Hashable, made: CachedToken) -> None:
         with self._lock:

@@ -76,10 +76,10 @@ def release(world: World, run: Run, schedule: Schedule | None) -> None:
 
 
 def _claim(world: World, lane: Lane, move: overlap_slots.Move) -> Written | Refused | Turn:
-    if move.before == move.after and move.there is not None:
+    if move.before == move.after and move.row is not None:
         # The slot was passed on to this run: only its own row can still refuse the claim.
         lease = ledger.Lease.of(move.run)
-        return ledger.claim_again(world.table, move.there, lease, move.there.attempt)
+        return ledger.claim_again(world.table, move.row, lease, move.row.attempt)
     done = overlap_slots.claim(world.table, move, shards=world.shards, lane=lane)
     return done if isinstance(done, Written) else _refused(done)
 

@@ -113,9 +113,9 @@ def know(table: Table, named: Iterable[tuple[str, str]]) -> None:
     }
     if not wanted:
         return
-    found = table.batch_get((pk, keys.CALENDAR_TEXT) for pk in wanted)
+    rows = table.batch_get((pk, keys.CALENDAR_TEXT) for pk in wanted)
     for pk, reference in wanted.items():
-        row = found.get((pk, keys.CALENDAR_TEXT))
+        row = rows.get((pk, keys.CALENDAR_TEXT))
         calendars.keep(reference, None if row is None else unpack(CalendarTextItem.from_raw_data(row).text)["facts"])
 
 
@@ -134,8 +134,8 @@ def read(table: Table, tenant: str, name: str) -> Calendar | None:
 
 def with_users(table: Table, calendars: Sequence[Calendar]) -> list[Calendar]:
     """Returns the calendars with the numbers of their users: 16 read units for each."""
-    found = counts.totals(table, [_counted(each) for each in calendars])
-    return [replace(each, users=each.users + users.jobs) for each, users in zip(calendars, found, strict=True)]
+    totals = counts.totals(table, [_counted(each) for each in calendars])
+    return [replace(each, users=each.users + users.jobs) for each, users in zip(calendars, totals, strict=True)]
 
 
 def _counted(calendar: Calendar) -> counts.Counted:
@@ -144,8 +144,8 @@ def _counted(calendar: Calendar) -> counts.Counted:
 
 def read_many(table: Table, tenant: str, names: Iterable[str]) -> dict[str, Calendar]:
     """Returns the heads that exist, by name."""
-    found = table.batch_get((keys.tenant(tenant), keys.calendar(name)) for name in names)
-    heads = (_adopted(table, CalendarItem.from_raw_data(row)) for row in found.values())
+    rows = table.batch_get((keys.tenant(tenant), keys.calendar(name)) for name in names)
+    heads = (_adopted(table, CalendarItem.from_raw_data(row)) for row in rows.values())
     return {head.name: head for head in heads}
 
 
@@ -171,8 +171,8 @@ def read_content(table: Table, tenant: str, reference: str) -> Mapping[str, obje
 
 
 def read_version(table: Table, tenant: str, name: str, number: int) -> Version | None:
-    there = table.get(CalendarVersionItem, keys.calendar_rows(tenant, name), keys.calendar_version(number))
-    return if_any(version_of, there)
+    item = table.get(CalendarVersionItem, keys.calendar_rows(tenant, name), keys.calendar_version(number))
+    return if_any(version_of, item)
 
 
 version_of = _VERSIONS.read

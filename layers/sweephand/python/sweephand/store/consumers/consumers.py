@@ -154,14 +154,14 @@ def held(table: Table, tenant: str, name: str, limit: int | None = None) -> Iter
     yield from ((row["pk"]["S"], row["sk"]["S"]) for row in rows)
 
 
-def planned_at(found: tuple[str, str]) -> datetime:
+def planned_at(key: tuple[str, str]) -> datetime:
     """Returns the planned instant of a run by its key."""
-    return from_ms(instant_ms_of(keys.parts(found[1])[1]))
+    return from_ms(instant_ms_of(keys.parts(key[1])[1]))
 
 
-def still_held(table: Table, name: str, found: Sequence[tuple[str, str]]) -> list[Run]:
+def still_held(table: Table, name: str, run_keys: Sequence[tuple[str, str]]) -> list[Run]:
     """Returns those of the runs that are held for the consumer, in order. Reads each consistently."""
-    return [run for run in ledger.read_many(table, found) if run.state is State.HELD and run.consumer == name]
+    return [run for run in ledger.read_many(table, run_keys) if run.state is State.HELD and run.consumer == name]
 
 
 STILL_HELD: Condition = RunItem.state == State.HELD.value
@@ -229,12 +229,12 @@ def _dropped_key(tenant: str, name: str, job_id: str) -> tuple[str, str]:
     return keys.consumer_rows(tenant, name), keys.dropped(job_id)
 
 
-def count_as_read(there: Dropped | None) -> Condition:
+def count_as_read(dropped: Dropped | None) -> Condition:
     """Requires the count that was read, so that each occurrence counts exactly once."""
-    if there is None:
+    if dropped is None:
         absent: Condition = DroppedItem.pk.does_not_exist()
         return absent
-    same: Condition = DroppedItem.number == there.count
+    same: Condition = DroppedItem.number == dropped.count
     return same
 
 
@@ -242,14 +242,14 @@ def drop(
     table: Table,
     name: str,
     ended: Sequence[Run],
-    there: Dropped | None,
+    before: Dropped | None,
     *,
     shards: SupportsInt,
     lane: Lane,
 ) -> Written | Cancelled:
     """Ends runs of one schedule that are held, and counts them. ended: their new states, each with its wake.
 
-    there: the count of their job so far.
+    before: the count of their job so far.
     """
     one = ended[0]
     ops = [
@@ -258,17 +258,17 @@ def drop(
     ]
     late, same = ledger.late_ends(table, ended)
     ops.append(ledger.count_op(table, one, {"missed_sent": len(ended), **late}, same))
-    planned = sorted([*(run.planned_at for run in ended), *([there.first_at, there.last_at] if there else [])])
-    count = len(ended) + (there.count if there else 0)
+    planned = sorted([*(run.planned_at for run in ended), *([before.first_at, before.last_at] if before else [])])
+    count = len(ended) + (before.count if before else 0)
     after = Dropped(one.job_id, planned[0], planned[-1], count)
     item = _DROPPED.item(_dropped_key(one.tenant, name, one.job_id), after)
-    return table.transact([*ops, table.put_op("dropped", item, count_as_read(there))])
+    return table.transact([*ops, table.put_op("dropped", item, count_as_read(before))])
 
 
-def close(table: Table, tenant: str, name: str, there: Dropped) -> Written | Cancelled:
+def close(table: Table, tenant: str, name: str, dropped: Dropped) -> Written | Cancelled:
     """Sets a count aside, so that its event always has the same number. Later occurrences start a new count."""
-    item = _DROPPED.item(_closed_key(tenant, name, there), there)
-    gone: Op = table.delete_op("dropped", *_dropped_key(tenant, name, there.job_id), count_as_read(there))
+    item = _DROPPED.item(_closed_key(tenant, name, dropped), dropped)
+    gone: Op = table.delete_op("dropped", *_dropped_key(tenant, name, dropped.job_id), count_as_read(dropped))
     return table.transact([table.put_op("closed", item), gone])
 
 
@@ -282,15 +282,15 @@ def forget(table: Table, tenant: str, name: str, closed: Dropped) -> None:
     table.delete(*_closed_key(tenant, name, closed))
 
 
-def _closed_key(tenant: str, name: str, there: Dropped) -> tuple[str, str]:
+def _closed_key(tenant: str, name: str, dropped: Dropped) -> tuple[str, str]:
     """Returns the key of a count that was set aside. No other count begins with the same occurrence."""
-    return keys.consumer_rows(tenant, name), f"{keys.unpublished(there.job_id)}#{epoch_ms(there.first_at)}"
+    return keys.consumer_rows(tenant, name), f"{keys.unpublished(dropped.job_id)}#{epoch_ms(dropped.first_at)}"
 
 
-def stand_for(table: Table, name: str, run: Run, there: Dropped) -> Written | Cancelled:
+def stand_for(table: Table, name: str, run: Run, dropped: Dropped) -> Written | Cancelled:
     """Makes a held run represent those that were dropped: its event contains their number. run: its new state."""
     actions = run_rows.changes_of(run, "missed_count missed_from")
-    gone: Op = table.delete_op("dropped", *_dropped_key(run.tenant, name, run.job_id), count_as_read(there))
+    gone: Op = table.delete_op("dropped", *_dropped_key(run.tenant, name, run.job_id), count_as_read(dropped))
     return table.transact([table.update_op("run", *run_rows.key_of(run), actions, STILL_HELD), gone])
 
 

@@ -167,13 +167,13 @@ class Table:
             how["ProjectionExpression"] = create_projection_expression([Item.pk, Item.sk, *only], names)
             how["ExpressionAttributeNames"] = names_of(names)
         wanted = [key(pk, sk) for pk, sk in dict.fromkeys(keys)]
-        found: dict[tuple[str, str], dict[str, Any]] = {}
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
         tries = 0
         while wanted:
             page, wanted = wanted[:BATCH_GET_MOST], wanted[BATCH_GET_MOST:]
             answer = self.call("batch_get_item", RequestItems={self.name: {"Keys": page, **how}})
             for item in answer["Responses"].get(self.name, []):
-                found[item["pk"]["S"], item["sk"]["S"]] = item
+                rows[item["pk"]["S"], item["sk"]["S"]] = item
             left = answer.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])
             if left:
                 tries += 1
@@ -182,7 +182,7 @@ class Table:
                     raise Unavailable("the table is throttled")
                 self._clock.sleep(self._chance.uniform(0.01, 0.05 * 2**tries))
                 wanted = left + wanted
-        return found
+        return rows
 
     def query(
         self,

@@ -96,14 +96,14 @@ class FlatModel(Model):
     def serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
         """Returns the item in DynamoDB's JSON. Raises AttributeNullError for a missing required attribute."""
         values = self.attribute_values
-        found = {}
+        attributes = {}
         for name, attribute in self.get_attributes().items():
             value = values.get(name)
             if value is not None:
-                found[name] = {attribute.attr_type: attribute.serialize(value)}
+                attributes[name] = {attribute.attr_type: attribute.serialize(value)}
             elif null_check and not attribute.null:
                 raise AttributeNullError(name)
-        return found
+        return attributes
 
 
 @cache

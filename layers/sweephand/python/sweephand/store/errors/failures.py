@@ -217,10 +217,10 @@ def runs_of(table: Table, tenant: str, group_id: str, after: str | None, page: i
 
 def in_ledger(table: Table, tenant: str, runs: Iterable[str]) -> list[Run]:
     """Returns those of these runs (whole ids) that are in the ledger."""
-    found = table.batch_get(
+    rows = table.batch_get(
         (keys.runs(tenant, owner), keys.run(uuid)) for owner, uuid in (each.split("_") for each in runs)
     )
-    return [run_rows.run_of(RunItem.from_raw_data(row)) for row in found.values()]
+    return [run_rows.run_of(RunItem.from_raw_data(row)) for row in rows.values()]
 
 
 def read_run(table: Table, tenant: str, group_id: str, uuid: str) -> Failure | None:
@@ -237,8 +237,8 @@ def archive_run(table: Table, tenant: str, group_id: str, uuid: str, archived: A
         assign(ErrorRunItem.closed_by, None if archived is None else archived.by),
         assign(ErrorRunItem.closed_reason, None if archived is None else archived.reason),
     ]
-    there: Condition = ErrorRunItem.pk.exists()
-    return table.update(keys.error_runs(tenant, group_id), keys.run(uuid), actions, there)
+    exists: Condition = ErrorRunItem.pk.exists()
+    return table.update(keys.error_runs(tenant, group_id), keys.run(uuid), actions, exists)
 
 
 # Redirects

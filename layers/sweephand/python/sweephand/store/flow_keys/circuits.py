@@ -41,8 +41,8 @@ circuit_of = _CIRCUITS.read
 
 
 def read_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit:
-    found = if_any(circuit_of, table.get(CircuitItem, *_circuit_key(tenant, name, target)))
-    return found or Circuit(target)
+    circuit = if_any(circuit_of, table.get(CircuitItem, *_circuit_key(tenant, name, target)))
+    return circuit or Circuit(target)
 
 
 def listed(table: Table, tenant: str, name: str) -> Iterator[tuple[str, Circuit]]:
@@ -88,11 +88,11 @@ def take_probe(
 def close_circuit(table: Table, tenant: str, name: str, target: str) -> Circuit | None:
     """Closes a circuit, because its target answers. Returns the circuit if it was open, perhaps to two callers."""
     key = _circuit_key(tenant, name, target)
-    met = table.delete(*key, CircuitItem.opened_at.does_not_exist())
-    if not isinstance(met, Refused):
+    deleted = table.delete(*key, CircuitItem.opened_at.does_not_exist())
+    if not isinstance(deleted, Refused):
         return None
     table.delete(*key)
-    return if_any(circuit_of, met.read(CircuitItem))
+    return if_any(circuit_of, deleted.read(CircuitItem))
 
 
 def forget_circuits(table: Table, tenant: str, name: str) -> None:

@@ -102,8 +102,8 @@ def line(table: Table, turnstile: Turnstile, after: str, until: str, most: int) 
 def entries(table: Table, turnstile: Turnstile, orders: Sequence[str]) -> list[Entry]:
     """Returns the entries that exist."""
     pk = keys.flow(turnstile.tenant, turnstile.name)
-    found = table.batch_get((pk, keys.line(order)) for order in orders) if orders else {}
-    return [_entry_of(LineItem.from_raw_data(row)) for row in found.values()]
+    rows = table.batch_get((pk, keys.line(order)) for order in orders) if orders else {}
+    return [_entry_of(LineItem.from_raw_data(row)) for row in rows.values()]
 
 
 def _entry_of(item: LineItem) -> Entry:
@@ -123,8 +123,8 @@ def _item_of(tenant: str, name: str, entry: Entry) -> LineItem:
 def rows_of(table: Table, tenant: str, entries: Sequence[Entry]) -> dict[str, Run]:
     """Returns the runs by the order of their entries, without those that no longer exist."""
     wanted = {(keys.runs(tenant, entry.owner), keys.run(entry.uuid)): entry.order for entry in entries}
-    found = table.batch_get(wanted)
-    return {wanted[key]: run_rows.run_of(RunItem.from_raw_data(row)) for key, row in found.items()}
+    rows = table.batch_get(wanted)
+    return {wanted[key]: run_rows.run_of(RunItem.from_raw_data(row)) for key, row in rows.items()}
 
 
 def drop(table: Table, tenant: str, name: str, orders: Iterable[str]) -> None:

@@ -128,8 +128,8 @@ def find(table: Table, tenant: str, name: str) -> FlowKey | None:
 
 def with_users(table: Table, flow_keys: Sequence[FlowKey]) -> list[FlowKey]:
     """Returns the flow keys with the numbers of their users: 16 read units for each."""
-    found = counts.totals(table, [_counted(each.tenant, each.name) for each in flow_keys])
-    return [replace(each, users=each.users + users.jobs) for each, users in zip(flow_keys, found, strict=True)]
+    totals = counts.totals(table, [_counted(each.tenant, each.name) for each in flow_keys])
+    return [replace(each, users=each.users + users.jobs) for each, users in zip(flow_keys, totals, strict=True)]
 
 
 def _counted(tenant: str, name: str) -> counts.Counted:

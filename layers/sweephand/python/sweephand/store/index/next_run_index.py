@@ -161,8 +161,8 @@ def catalogue(table: Table, shard: int, after: str, page: int) -> tuple[list[tup
     """
     sort = CatalogueItem.schedule_id > after if after else None
     items, more = table.query(shard, sort, index=CATALOGUE, partition=CatalogueItem.shard, limit=page)
-    found = [(item["pk"]["S"], item["sk"]["S"]) for item in items]
-    return found, None if more is None else more["schedule_id"]["S"]
+    row_keys = [(item["pk"]["S"], item["sk"]["S"]) for item in items]
+    return row_keys, None if more is None else more["schedule_id"]["S"]
 
 
 @dataclass(frozen=True)

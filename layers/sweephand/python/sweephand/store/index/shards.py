@@ -34,7 +34,7 @@ class Shards:
         if kept < self.wanted:
             fewer = ShardsItem.pk.does_not_exist() | (ShardsItem.shards < self.wanted)
             raised = self._table.update(keys.STACK_SWEEP, keys.SHARDS, [assign(ShardsItem.shards, self.wanted)], fewer)
-            there = raised.read(ShardsItem) if isinstance(raised, Refused) else None
-            kept = self.wanted if there is None else there.shards
+            stored = raised.read(ShardsItem) if isinstance(raised, Refused) else None
+            kept = self.wanted if stored is None else stored.shards
         self.known = kept
         return kept

@@ -32,7 +32,7 @@ class Stack(NamedTuple):
 
 def read(table: Table) -> Stack:
     """Reads the list and, from the same partition, the number of shards and the looks. Raises Unavailable."""
-    found: dict[Key, Suspension] = {}
+    suspensions: dict[Key, Suspension] = {}
     looks: dict[int, Look] = {}
     shards = 0
     for row in table.query_all(keys.STACK_SWEEP, consistent=True):
@@ -45,8 +45,8 @@ def read(table: Table) -> Stack:
         item = SuspensionItem.from_raw_data(row)
         tenant, *collection = keys.parts(item.sk)
         until = None if item.until is None else from_s(item.until)
-        found[tenant, collection[0] if collection else None] = Suspension(until)
-    return Stack(Suspensions(found), shards, looks)
+        suspensions[tenant, collection[0] if collection else None] = Suspension(until)
+    return Stack(Suspensions(suspensions), shards, looks)
 
 
 def begin_ops(table: Table, tenant: str, collection: str | None, now: datetime) -> list[Op]:

@@ -41,11 +41,11 @@ class PartStep:
     payload: Payload | None = None
     hooks: ByName | None = None
 
-    def applied(self, there: Schedule) -> Schedule:
+    def applied(self, schedule: Schedule) -> Schedule:
         members = dict(self.members or {})
         if "lane" in members:
             members["lane"] = Lane(members["lane"])
-        return replace(there, **members)
+        return replace(schedule, **members)
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def rows(table: Table, job: Job, part: Part) -> dict[str, Schedule]:
     wanted = [(keys.job(job.tenant, job.id), keys.schedule(step.id)) for step in part.steps]
     texts = (step.added.packed if step.added else (step.members or {}).get("packed", "") for step in part.steps)
     jobs.know_calendars(table, ((job.tenant, text) for text in texts))
-    found = jobs.schedules_of(table, [ScheduleItem.from_raw_data(row) for row in table.batch_get(wanted).values()])
-    return {schedule.id: schedule for schedule in found}
+    schedules = jobs.schedules_of(table, [ScheduleItem.from_raw_data(row) for row in table.batch_get(wanted).values()])
+    return {schedule.id: schedule for schedule in schedules}
 
 
 def _json(step: PartStep) -> dict[str, Any]:

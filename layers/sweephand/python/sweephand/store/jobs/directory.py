@@ -187,8 +187,8 @@ def is_name_taken(table: Table, before: Job, after: Job) -> bool:
 def named(table: Table, tenant: str, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Returns the ids of the jobs that have these names, by (collection, name); names that are free are left out."""
     wanted = {(keys.names(tenant, collection), keys.name(name)): (collection, name) for collection, name in places}
-    found = table.batch_get(wanted) if wanted else {}
-    return {wanted[key]: EntryItem.from_raw_data(row).job_id for key, row in found.items()}
+    rows = table.batch_get(wanted) if wanted else {}
+    return {wanted[key]: EntryItem.from_raw_data(row).job_id for key, row in rows.items()}
 
 
 def change_ops(
@@ -220,16 +220,16 @@ def delete_ops(table: Table, job: Job) -> list[Op]:
 def _entry_keys(job: Job) -> dict[str, tuple[str, str]]:
     """Returns the keys of a job's rows outside the directory, by the parts of its transaction."""
     sk = keys.job_entry(job.number)
-    found = {"name": (keys.names(job.tenant, job.collection), keys.name(job.name))}
+    entry_keys = {"name": (keys.names(job.tenant, job.collection), keys.name(job.name))}
     if job.resource_id is not None:
-        found["resource"] = (keys.resource(job.tenant, job.resource_id), sk)
-    return found | {f"tag {tag}": (keys.tag(job.tenant, tag), sk) for tag in job.tags}
+        entry_keys["resource"] = (keys.resource(job.tenant, job.resource_id), sk)
+    return entry_keys | {f"tag {tag}": (keys.tag(job.tenant, tag), sk) for tag in job.tags}
 
 
 def entry_items(job: Job) -> dict[str, EntryItem]:
     """Returns a job's rows outside the directory, by the parts of its transaction."""
-    found = _entry_keys(job).items()
-    return {part: EntryItem(pk=pk, sk=sk, job_id=job.id, number=job.number) for part, (pk, sk) in found}
+    keys_of_parts = _entry_keys(job).items()
+    return {part: EntryItem(pk=pk, sk=sk, job_id=job.id, number=job.number) for part, (pk, sk) in keys_of_parts}
 
 
 def row_item(job: Job, schedules: Sequence[Schedule]) -> DirectoryItem:
@@ -296,8 +296,8 @@ def drop_if_empty(table: Table, job: Job) -> None:
     """
     pk, sk = count_key(job.tenant, job.number, job.facade)
     try:
-        there = table.get(BlockItem, pk, sk, consistent=False)
-        if there is not None and there.live == 0:
+        block = table.get(BlockItem, pk, sk, consistent=False)
+        if block is not None and block.live == 0:
             table.delete(pk, sk, BlockItem.live == 0)
     except Unavailable:
         return  # the job is deleted, so the caller must see success

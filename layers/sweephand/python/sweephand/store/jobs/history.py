@@ -46,8 +46,8 @@ def put_op(table: Table, entry: Entry) -> Op:
 
 def is_written(table: Table, entry: Entry) -> bool:
     """Returns whether this entry exists: its transaction succeeded although its answer was lost."""
-    there = table.get(RevisionItem, keys.job(entry.after.tenant, entry.after.id), keys.revision(entry.revision))
-    return there is not None and there.serialize() == item_of(entry).serialize()
+    item = table.get(RevisionItem, keys.job(entry.after.tenant, entry.after.id), keys.revision(entry.revision))
+    return item is not None and item.serialize() == item_of(entry).serialize()
 
 
 def _packed(entry: Entry, pairs: Sequence[tuple[Schedule | None, Schedule | None]]) -> str:

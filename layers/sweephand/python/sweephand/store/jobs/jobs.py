@@ -206,9 +206,9 @@ def read_schedules(table: Table, tenant: str, job_id: str) -> list[Schedule]:
 
 def schedules_of(table: Table, items: Sequence[ScheduleItem]) -> list[Schedule]:
     """Converts rows to schedules, and reads the calendars that they name."""
-    found = [schedule_of(item) for item in items]
-    know_calendars(table, ((schedule.tenant, schedule.packed) for schedule in found))
-    return found
+    schedules = [schedule_of(item) for item in items]
+    know_calendars(table, ((schedule.tenant, schedule.packed) for schedule in schedules))
+    return schedules
 
 
 def schedules_at(table: Table, places: Sequence[tuple[str, str]]) -> list[Schedule]:
@@ -235,8 +235,8 @@ def read_payload(table: Table, tenant: str, job_id: str, owner: str, version: in
 def read_payloads(table: Table, tenant: str, job_id: str, versions: Mapping[str, int]) -> dict[str, Payload]:
     """Reads several payloads by owner, in one batched read."""
     wanted = {(keys.job(tenant, job_id), keys.payload(owner, n)): owner for owner, n in versions.items()}
-    found = table.batch_get(wanted)
-    items = {wanted[key]: PayloadItem.from_raw_data(row) for key, row in found.items()}
+    rows = table.batch_get(wanted)
+    items = {wanted[key]: PayloadItem.from_raw_data(row) for key, row in rows.items()}
     return {owner: Payload(item.text, item.is_json) for owner, item in items.items()}
 
 
@@ -252,8 +252,8 @@ def note_own_runs(table: Table, job: Job) -> None:
     Writes the mark once per job, and only if the job exists.
     """
     if not job.own_runs:
-        there: Condition = JobItem.pk.exists()
-        table.update(keys.job(job.tenant, job.id), keys.JOB, [assign(JobItem.own_runs, True)], there)
+        exists: Condition = JobItem.pk.exists()
+        table.update(keys.job(job.tenant, job.id), keys.JOB, [assign(JobItem.own_runs, True)], exists)
 
 
 # Parts of transactions

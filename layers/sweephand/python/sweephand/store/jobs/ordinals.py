@@ -29,9 +29,9 @@ def tenant_of(table: Table, ordinal: int) -> str | None:
 
 def give(table: Table, tenant: str) -> int:
     """Returns the tenant's ordinal, from 0; assigns one if it has none. Two concurrent calls agree on the first one."""
-    there = read(table, tenant)
-    if there is not None:
-        return there
+    number = read(table, tenant)
+    if number is not None:
+        return number
     ordinal = table.increase(keys.STACK_ORDINALS, keys.LAST, NumberItem.last) - 1
     absent = Item.pk.does_not_exist()
     own = OrdinalItem(pk=keys.tenant(tenant), sk=keys.ORDINAL, tenant=tenant, ordinal=ordinal)
@@ -39,6 +39,6 @@ def give(table: Table, tenant: str) -> int:
     done = table.transact([table.put_op("own", own, absent), table.put_op("listed", listed, absent)])
     if not isinstance(done, Cancelled):
         return ordinal
-    there = read(table, tenant)
-    assert there is not None
-    return there
+    number = read(table, tenant)
+    assert number is not None
+    return number

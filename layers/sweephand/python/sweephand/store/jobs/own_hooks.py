@@ -29,8 +29,8 @@ def read(table: Table, schedule: Schedule) -> ByName:
 def read_all(table: Table, schedules: Iterable[Schedule]) -> dict[str, ByName]:
     """Reads the schedules' own hooks, by schedule id, in one batched read. Reads nothing if no schedule has any."""
     wanted = {key: schedule.id for schedule in schedules if (key := _key(schedule)) is not None}
-    found = table.batch_get(wanted) if wanted else {}
-    items = {wanted[key]: OwnHooksItem.from_raw_data(row) for key, row in found.items()}
+    rows = table.batch_get(wanted) if wanted else {}
+    items = {wanted[key]: OwnHooksItem.from_raw_data(row) for key, row in rows.items()}
     return {schedule_id: from_json(schedule_id, unpack(item.text)) for schedule_id, item in items.items()}
 
 
@@ -50,13 +50,13 @@ def put_op(table: Table, schedule: Schedule, hooks: ByName) -> Op:
 
 
 def to_json(hooks: ByName) -> dict[str, Any]:
-    found = {}
+    shown = {}
     for name, hook in hooks.items():
         assert hook.inline is not None
         payload = hook.inline.payload
         sent = None if payload is None else [payload.text, payload.is_json]
-        found[name] = {**jobs.action_json(hook), "sent": sent, "sealed": dict(hook.inline.sealed)}
-    return found
+        shown[name] = {**jobs.action_json(hook), "sent": sent, "sealed": dict(hook.inline.sealed)}
+    return shown
 
 
 def from_json(schedule_id: str, stored: Mapping[str, Any]) -> ByName:

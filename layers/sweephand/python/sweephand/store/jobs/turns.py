@@ -38,8 +38,8 @@ def take(table: Table, tenant: str, job_id: str, owner: str, now: datetime, last
     done = table.put(item, TurnItem.pk.does_not_exist() | (TurnItem.until <= epoch_ms(now)))
     if not isinstance(done, Refused):
         return True
-    there = done.read(TurnItem)
-    return there is not None and there.owner == owner
+    current = done.read(TurnItem)
+    return current is not None and current.owner == owner
 
 
 def give_back(table: Table, tenant: str, job_id: str, owner: str) -> None:

@@ -79,8 +79,8 @@ class Files:
 
     def clear(self, prefix: str) -> None:
         """Deletes all objects with this prefix."""
-        while found := self._call("list_objects_v2", Prefix=prefix, MaxKeys=MOST_DELETED).get("Contents"):
-            wanted = {"Objects": [{"Key": each["Key"]} for each in found], "Quiet": True}
+        while contents := self._call("list_objects_v2", Prefix=prefix, MaxKeys=MOST_DELETED).get("Contents"):
+            wanted = {"Objects": [{"Key": each["Key"]} for each in contents], "Quiet": True}
             if self._call("delete_objects", Delete=wanted).get("Errors"):
                 raise Unavailable("files could not be deleted")
 

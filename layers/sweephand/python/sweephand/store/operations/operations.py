@@ -148,14 +148,14 @@ def place_op(table: Table, operation: Operation, most: int) -> Op | None:
     pk = keys.operations(operation.tenant)
     for number in range(most):
         sk = keys.operation_place(operation.kind, number)
-        there = table.get(OperationPlaceItem, pk, sk)
-        holder = None if there is None else read(table, operation.tenant, there.operation)
+        place = table.get(OperationPlaceItem, pk, sk)
+        holder = None if place is None else read(table, operation.tenant, place.operation)
         if holder is None or holder.state in OVER:
             item, free = (
                 OperationPlaceItem(pk=pk, sk=sk, operation=operation.id),
                 OperationPlaceItem.pk.does_not_exist(),
             )
-            same = free if there is None else OperationPlaceItem.operation == there.operation
+            same = free if place is None else OperationPlaceItem.operation == place.operation
             return table.put_op("place", item, same)
     return None
 

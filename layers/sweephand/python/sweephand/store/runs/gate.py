@@ -26,8 +26,8 @@ Rows = Mapping[Key, dict[str, Any] | None]
 def read(table: Table, pointers: Iterable[Pointer]) -> Rows:
     """Reads the rows that the gate needs for these runs, in one call."""
     wanted = [key for pointer in pointers for key in _keys(pointer)]
-    found = table.batch_get(wanted) if wanted else {}
-    return {key: found.get(key) for key in wanted}
+    rows = table.batch_get(wanted) if wanted else {}
+    return {key: rows.get(key) for key in wanted}
 
 
 def read_context(table: Table, cache: CollectionTerms, pointer: Pointer, known: Rows | None = None) -> RunContext:

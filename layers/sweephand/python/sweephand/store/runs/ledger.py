@@ -43,10 +43,10 @@ def read(table: Table, tenant: str, owner: str, uuid: str) -> Run | None:
     return if_any(run_of, table.get(RunItem, keys.runs(tenant, owner), keys.run(uuid)))
 
 
-def read_many(table: Table, found: Sequence[tuple[str, str]]) -> list[Run]:
+def read_many(table: Table, run_keys: Sequence[tuple[str, str]]) -> list[Run]:
     """Returns the existing runs with these keys, in order."""
-    rows = table.batch_get(found)
-    return [run_of(RunItem.from_raw_data(rows[key])) for key in found if key in rows]
+    rows = table.batch_get(run_keys)
+    return [run_of(RunItem.from_raw_data(rows[key])) for key in run_keys if key in rows]
 
 
 # Conditions: the named clauses of the protocol
@@ -407,8 +407,8 @@ def late_ends(table: Table, runs: Sequence[Run]) -> tuple[dict[str, int], Condit
     late = [run for run in runs if run.ends_late]
     if not late:
         return {}, None
-    there = table.get(StatsItem, *_key(late[0]))
-    settled_to = there.settled_to if there is not None else None
+    stats = table.get(StatsItem, *_key(late[0]))
+    settled_to = stats.settled_to if stats is not None else None
     if settled_to is None:
         return {"late_ends": len(late)}, StatsItem.settled_to.does_not_exist()
     settled = sum(epoch_ms(run.planned_at) <= settled_to for run in late)

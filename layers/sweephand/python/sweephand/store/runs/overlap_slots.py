@@ -31,8 +31,8 @@ def read(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:
     if not others:
         return slot, {}
     pk = keys.runs(run.tenant, run.schedule_id)
-    found = table.batch_get([(pk, keys.run(uuid)) for uuid in others if uuid])
-    rows = [run_rows.run_of(RunItem.from_raw_data(row)) for row in found.values()]
+    items = table.batch_get([(pk, keys.run(uuid)) for uuid in others if uuid])
+    rows = [run_rows.run_of(RunItem.from_raw_data(row)) for row in items.values()]
     return slot, {row.uuid: row for row in rows}
 
 
@@ -82,26 +82,26 @@ def _move_op(table: Table, before: Slot, after: Slot) -> Op:
 class Move:
     """A move of a schedule's slot by a run, with its changes of the ledger.
 
-    run: the new state of the run. there: the run as read; None if it has no row. ended: the new states of runs that
+    run: the new state of the run. row: the run as read; None if it has no row. ended: the new states of runs that
     lose their turn, each with its wake. counts: added to the schedule's statistics.
     """
 
     before: Slot
     after: Slot
     run: Run
-    there: Run | None
+    row: Run | None
     ended: tuple[Run, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
 
 
 def claim(table: Table, move: Move, *, shards: SupportsInt, lane: Lane) -> Written | Cancelled:
     """Takes the slot, claims the first attempt and ends the runs that lose their turn, in one transaction."""
-    if move.there is None:
+    if move.row is None:
         run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane, table=table), ledger.ABSENT)
     else:
         lease = ledger.Lease.of(move.run)
-        actions = [*ledger.claiming(move.there, lease), assign(RunItem.slotted, value=True)]
-        claimable = ledger.claimable(move.there.attempt, lease.taken_at)
+        actions = [*ledger.claiming(move.row, lease), assign(RunItem.slotted, value=True)]
+        claimable = ledger.claimable(move.row.attempt, lease.taken_at)
         run_op = table.update_op("run", *run_rows.key_of(move.run), actions, claimable)
     ops = [run_op, _move_op(table, move.before, move.after)]
     ops += [ledger.end_from_outside_op(table, f"ended {old.uuid}", old, shards=shards, lane=lane) for old in move.ended]
@@ -116,7 +116,7 @@ def queue(table: Table, move: Move, *, shards: SupportsInt, lane: Lane) -> Writt
 
     A run that was written before its message already has its wake.
     """
-    if move.there is None:
+    if move.row is None:
         run_op = table.put_op("run", run_rows.item_of(move.run, shards=shards, lane=lane, table=table), ledger.ABSENT)
     else:
         actions = [assign(RunItem.slotted, value=True)]

@@ -37,8 +37,8 @@ def settle(table: Table, before: StatsItem, until: datetime, *, ended: int, plan
     wanted = _settled(before, until, ended, planned)
     result = table.update(before.pk, before.sk, _settling(wanted), settled_as_read(before))
     if isinstance(result, Refused):
-        there = result.read(StatsItem)
-        if there is not None and (there.settled_to, there.settled_total, there.settled_planned) == wanted:
+        current = result.read(StatsItem)
+        if current is not None and (current.settled_to, current.settled_total, current.settled_planned) == wanted:
             return Written()  # this write succeeded before, and its answer was lost
     return result
 

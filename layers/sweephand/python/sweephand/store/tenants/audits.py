@@ -70,11 +70,11 @@ AT_ONCE = timedelta(hours=2)
 def read(table: Table) -> LastAudit | None:
     """Returns the last audit, the shares of all its workers together."""
     rows = table.query_all(keys.STACK_AUDIT, AuditItem.sk.startswith(keys.LAST), consistent=True)
-    found = [_LAST.read(AuditItem.from_raw_data(row)) for row in rows]
-    if not found:
+    stored = [_LAST.read(AuditItem.from_raw_data(row)) for row in rows]
+    if not stored:
         return None
-    newest = max(each.at for each in found)
-    shares = [each for each in found if newest - each.at < AT_ONCE]
+    newest = max(each.at for each in stored)
+    shares = [each for each in stored if newest - each.at < AT_ONCE]
     counts: Counter[str] = Counter()
     for each in shares:
         counts.update(each.findings)
@@ -90,8 +90,8 @@ def write(table: Table, worker: int, last: LastAudit) -> None:
 def rounds(table: Table) -> dict[int, Round]:
     """Returns the progress in each shard that an audit has begun."""
     rows = table.query_all(keys.STACK_AUDIT, AuditRoundItem.sk.startswith(keys.audit_round("")), consistent=True)
-    found = [_ROUNDS.read(AuditRoundItem.from_raw_data(row)) for row in rows]
-    return {each.shard: each for each in found}
+    stored = [_ROUNDS.read(AuditRoundItem.from_raw_data(row)) for row in rows]
+    return {each.shard: each for each in stored}
 
 
 def write_round(table: Table, progress: Round) -> None:

@@ -92,8 +92,8 @@ def totals(table: Table, many: Sequence[Counted]) -> list[Need]:
 
 
 def _sum(items: Iterable[CountItem]) -> Need:
-    there = list(items)
-    return Need(sum(each.jobs for each in there), sum(each.schedules for each in there))
+    parts = list(items)
+    return Need(sum(each.jobs for each in parts), sum(each.schedules for each in parts))
 
 
 # Parts of a job's transaction

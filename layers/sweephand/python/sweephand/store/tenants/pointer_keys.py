@@ -50,7 +50,7 @@ class PointerKeys:
         fresh = base64.b64encode(self._chance.token(SIZE)).decode()
         item = PointerKeyItem(pk=keys.STACK_KEYS, sk=keys.POINTER_KEY, key=fresh)
         self._table.put(item, PointerKeyItem.pk.does_not_exist())
-        there = self._read()
-        if there is None:
+        stored = self._read()
+        if stored is None:
             raise Unavailable("the key of pointers could not be created")
-        return there
+        return stored

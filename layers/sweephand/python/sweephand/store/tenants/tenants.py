@@ -48,8 +48,8 @@ ABSENT: Condition = Item.pk.does_not_exist()
 
 def _applications(text: str) -> dict[str, Subscription]:
     """Reads subscriptions. Each is an instant, as the first version stored it, or an instant and an actor."""
-    found = {name: [said] if isinstance(said, int) else said for name, said in json.loads(text).items()}
-    return {name: Subscription(from_ms(said[0]), *said[1:]) for name, said in found.items()}
+    members = {name: [said] if isinstance(said, int) else said for name, said in json.loads(text).items()}
+    return {name: Subscription(from_ms(said[0]), *said[1:]) for name, said in members.items()}
 
 
 def _applications_text(applications: Mapping[str, Subscription]) -> str:
@@ -293,13 +293,13 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
         )
     if collection_key not in rows:
         return terms
-    found = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
+    stored = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     return replace(
         terms,
-        enabled=active and found.state is CollectionState.ENABLED,
-        purging=terms.purging or found.state is CollectionState.DELETING,
-        off_times=" ".join(filter(None, [terms.off_times, found.off_times])) or None,
-        **{name: getattr(found, name) for name in _OF_A_RUN.split()},
+        enabled=active and stored.state is CollectionState.ENABLED,
+        purging=terms.purging or stored.state is CollectionState.DELETING,
+        off_times=" ".join(filter(None, [terms.off_times, stored.off_times])) or None,
+        **{name: getattr(stored, name) for name in _OF_A_RUN.split()},
     )
 
 
@@ -313,10 +313,10 @@ def read_with_quotas(table: Table, tenant: str, name: str) -> tuple[Tenant | Non
         (keys.tenant(tenant), sk) for sk in (keys.TENANT, keys.collection(name), keys.USAGE)
     )
     rows = table.batch_get([own, collection_key, usage_key])
-    mine, there = rows.get(own), rows.get(collection_key)
+    mine, collection_row = rows.get(own), rows.get(collection_key)
     return (
         None if mine is None else tenant_of(TenantItem.from_raw_data(mine)),
-        None if there is None else collection_of(CollectionItem.from_raw_data(there)),
+        None if collection_row is None else collection_of(CollectionItem.from_raw_data(collection_row)),
         usage.quotas_of(rows.get(usage_key)),
     )
 

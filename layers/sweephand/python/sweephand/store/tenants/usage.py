@@ -35,11 +35,11 @@ def read_many(table: Table, tenants: Sequence[str]) -> dict[str, Usage]:
     """Returns usage and quotas by tenant: 17 read units for each."""
     places = {tenant: (keys.tenant(tenant), keys.USAGE) for tenant in tenants}
     rows = table.batch_get(places.values())
-    found = {tenant: quotas_of(rows.get(key)) for tenant, key in places.items()}
-    numbers = counts.totals(table, [counted(tenant, quotas) for tenant, quotas in found.items()])
+    quotas_of_each = {tenant: quotas_of(rows.get(key)) for tenant, key in places.items()}
+    numbers = counts.totals(table, [counted(tenant, quotas) for tenant, quotas in quotas_of_each.items()])
     return {
-        tenant: replace(quotas, jobs=there.jobs, schedules=there.schedules)
-        for (tenant, quotas), there in zip(found.items(), numbers, strict=True)
+        tenant: replace(quotas, jobs=counted_need.jobs, schedules=counted_need.schedules)
+        for (tenant, quotas), counted_need in zip(quotas_of_each.items(), numbers, strict=True)
     }
 
 

@@ -26,21 +26,21 @@ def of_jobs(table: Table, tenant: str, jobs: Iterable[Job]) -> dict[str, Held]:
 
     Cost: one batched read, and a second one if a collection names a flow key.
     """
-    there = list(jobs)
-    collections = {job.collection for job in there}
-    own = {key for job in there if (key := job.policies.get("flowKey"))}
+    listed = list(jobs)
+    collections = {job.collection for job in listed}
+    own = {key for job in listed if (key := job.policies.get("flowKey"))}
     rows = _read(table, tenant, collections, own)
     of_collections = {name: _flow_key_of(rows, tenant, name) for name in collections}
     more = {key for key in of_collections.values() if key is not None} - own
     if more:
         rows = {**rows, **_read(table, tenant, (), more)}
-    found = {}
-    for job in there:
+    holds = {}
+    for job in listed:
         key = job.policies.get("flowKey") or of_collections[job.collection]
         held = _of(rows, tenant, job.collection, key)
         if held is not None:
-            found[job.id] = held
-    return found
+            holds[job.id] = held
+    return holds
 
 
 def _read(table: Table, tenant: str, collections: Iterable[str], flow_keys: Iterable[str]) -> Rows:

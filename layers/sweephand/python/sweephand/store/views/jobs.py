@@ -193,9 +193,9 @@ def blocks(table: Table, tenant: str) -> list[Block]:
 
     Reads consistently: if the counts were older than the directory, an offset into the next block would skip a job.
     """
-    found = threads.at_once(lambda part: _counts(table, tenant, part), range(directory.SPREAD))
+    parts = threads.at_once(lambda part: _counts(table, tenant, part), range(directory.SPREAD))
     sums: dict[tuple[int, str], tuple[int, int]] = {}
-    for each in (block for some in found for block in some):
+    for each in (block for some in parts for block in some):
         live, active = sums.get((each.number, each.facade), (0, 0))
         sums[each.number, each.facade] = live + each.live, active + each.active
     return [Block(*block, *sums[block]) for block in sorted(sums) if sums[block][0] > 0]
@@ -291,9 +291,9 @@ def _block_rows(
 
 def whole(table: Table, tenant: str, facade: str, *, search: bool = False) -> Iterator[Entry]:
     """Yields all jobs of a facade by creation. search: includes the members that a search reads. Raises TooMany."""
-    there = blocks(table, tenant)
-    live = _live(there)
-    wanted = [block for block in there if block.facade == facade]
+    every_block = blocks(table, tenant)
+    live = _live(every_block)
+    wanted = [block for block in every_block if block.facade == facade]
     if sum(block.live for block in wanted) > FILTERED_MOST:
         raise TooMany
 
@@ -340,15 +340,15 @@ def known(table: Table, tenant: str, most: int) -> tuple[list[Known], int]:
             break
         numbers.append(number)
         read += jobs_in_it
-    found = threads.at_once(lambda number: _known(table, tenant, number, live[number]), numbers)
-    return [each for some in found for each in some], sum(live.values())
+    of_blocks = threads.at_once(lambda number: _known(table, tenant, number, live[number]), numbers)
+    return [each for some in of_blocks for each in some], sum(live.values())
 
 
 def _known(table: Table, tenant: str, block: int, live: int) -> list[Known]:
     only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended, DirectoryItem.revision)
     rows = _block_rows(table, tenant, block, live=live, only=only)
-    found = ((directory.entry_of(row), int(row["revision"]["N"])) for row in rows)
-    return [Known(entry.job_id, revision, entry.state) for entry, revision in found]
+    entries = ((directory.entry_of(row), int(row["revision"]["N"])) for row in rows)
+    return [Known(entry.job_id, revision, entry.state) for entry, revision in entries]
 
 
 # Lists by key
@@ -389,8 +389,10 @@ def _named(table: Table, tenant: str, filters: Filters, name: str, after: str | 
         collections: Iterable[str] = (filters.collection,)
     else:
         collections = (each.name for each in tenants.collections(table, tenant, None, BATCH_GET_MOST))
-    found = table.batch_get(((keys.names(tenant, each), keys.name(name)) for each in collections), consistent=False)
-    items = sorted((EntryItem.from_raw_data(row) for row in found.values()), key=lambda item: item.number)
+    entry_rows = table.batch_get(
+        ((keys.names(tenant, each), keys.name(name)) for each in collections), consistent=False
+    )
+    items = sorted((EntryItem.from_raw_data(row) for row in entry_rows.values()), key=lambda item: item.number)
     if filters.by_name:
         return [Row(name, item.number, item.job_id) for item in items if after is None or name > after]
     return [Row(str(item.number), item.number, item.job_id) for item in items if item.number > int(after or 0)]
@@ -413,18 +415,18 @@ def _filtered(table: Table, tenant: str, filters: Filters, rows: Iterator[Row], 
         tagged = [keys.tag(tenant, filters.tag)] if filters.tag is not None else []
         owned = [keys.resource(tenant, filters.resource_id)] if filters.resource_id is not None else []
         for pk in (*tagged, *owned):
-            there = table.batch_get(((pk, keys.job_entry(row.number)) for row in some), consistent=False)
-            some = [row for row in some if (pk, keys.job_entry(row.number)) in there]
+            entry_rows = table.batch_get(((pk, keys.job_entry(row.number)) for row in some), consistent=False)
+            some = [row for row in some if (pk, keys.job_entry(row.number)) in entry_rows]
         yield from some
         size = CHUNK
 
 
 def _holding(table: Table, tenant: str, filters: Filters, entries: Iterable[Entry]) -> list[Entry]:
     """Returns the entries that match. If an entry does not say whether its job has tags, reads the job."""
-    found = [each for each in entries if filters.hold(each)]
-    unsure = [each.job_id for each in found if each.tagged is None] if filters.untagged else []
+    held = [each for each in entries if filters.hold(each)]
+    unsure = [each.job_id for each in held if each.tagged is None] if filters.untagged else []
     tagged = {job.id for job in named_jobs(table, tenant, unsure).values() if job.tags} if unsure else set()
-    return [each for each in found if each.job_id not in tagged]
+    return [each for each in held if each.job_id not in tagged]
 
 
 def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Entry]:
@@ -441,11 +443,11 @@ def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Ent
         only = (DirectoryItem.sk, DirectoryItem.entry, DirectoryItem.ended)
         return [directory.entry_of(row) for row in table.query_all(keys.directory_part(tenant, part), only=only)]
 
-    found = [
+    of_blocks = [
         *threads.at_once(by_key, sparse),
         *threads.at_once(whole_part, dense),
     ]
-    return {entry.number: entry for entries in found for entry in entries}
+    return {entry.number: entry for entries in of_blocks for entry in entries}
 
 
 # The jobs of a page
@@ -454,8 +456,8 @@ def _entries(table: Table, tenant: str, numbers: Iterable[int]) -> dict[int, Ent
 def named_jobs(table: Table, tenant: str, ids: Iterable[str]) -> dict[str, Job]:
     """Returns the jobs that exist, by id: half a read unit each."""
     rows = table.batch_get(jobs.job_keys(tenant, list(ids)), consistent=False)
-    found = (jobs.job_of(JobItem.from_raw_data(row)) for row in rows.values())
-    return {job.id: job for job in found}
+    listed = (jobs.job_of(JobItem.from_raw_data(row)) for row in rows.values())
+    return {job.id: job for job in listed}
 
 
 def page_with_schedules(
@@ -465,13 +467,13 @@ def page_with_schedules(
 
     rows: more than `limit` if more follow. A page ends early once its jobs have MOST_SCHEDULES.
     """
-    found = named_jobs(table, tenant, [row.job_id for row in rows[:limit]])
+    by_id = named_jobs(table, tenant, [row.job_id for row in rows[:limit]])
     end = counted = 0
     while end < min(limit, len(rows)) and counted < MOST_SCHEDULES:
-        job = found.get(rows[end].job_id)
+        job = by_id.get(rows[end].job_id)
         counted += 0 if job is None else job.schedule_count
         end += 1
-    shown = _with_schedules(table, tenant, [job for row in rows[:end] if (job := found.get(row.job_id))])
+    shown = _with_schedules(table, tenant, [job for row in rows[:end] if (job := by_id.get(row.job_id))])
     return shown, rows[end - 1] if end < len(rows) else None
 
 
@@ -479,8 +481,10 @@ def jobs_with_schedules(
     table: Table, tenant: str, ids: Sequence[str], *, consistent: bool = False
 ) -> list[tuple[Job, list[Schedule]]]:
     """Returns jobs in the given order with their schedules: two batched reads, and one query per large job."""
-    found = _rows(table, jobs.job_keys(tenant, ids), consistent=consistent)
-    listed = [jobs.job_of(JobItem.from_raw_data(row)) for key in jobs.job_keys(tenant, ids) if (row := found.get(key))]
+    job_rows = _rows(table, jobs.job_keys(tenant, ids), consistent=consistent)
+    listed = [
+        jobs.job_of(JobItem.from_raw_data(row)) for key in jobs.job_keys(tenant, ids) if (row := job_rows.get(key))
+    ]
     return _with_schedules(table, tenant, listed, consistent=consistent)
 
 
@@ -505,5 +509,5 @@ def _rows(
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """Reads rows by key, many at the same time."""
     some = [wanted[n : n + BATCH_GET_MOST] for n in range(0, len(wanted), BATCH_GET_MOST)]
-    found = threads.at_once(lambda keys: table.batch_get(keys, consistent=consistent), some)
-    return {key: row for rows in found for key, row in rows.items()}
+    batches = threads.at_once(lambda keys: table.batch_get(keys, consistent=consistent), some)
+    return {key: row for rows in batches for key, row in rows.items()}

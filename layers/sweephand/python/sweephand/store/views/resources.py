@@ -43,11 +43,11 @@ COUNTED_AT_ONCE = 25
 
 def calendars(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Calendar]:
     """Yields calendars without content by name, after `after`."""
-    found = map(
+    resources = map(
         calendar_rows.calendar_of,
         table.listed(calendar_rows.CalendarItem, keys.tenant(tenant), keys.calendar, after, page),
     )
-    while some := list(islice(found, page or COUNTED_AT_ONCE)):
+    while some := list(islice(resources, page or COUNTED_AT_ONCE)):
         yield from calendar_rows.with_users(table, some)
 
 
@@ -61,10 +61,10 @@ def versions(table: Table, tenant: str, name: str, below: int | None, page: int)
 
 def flow_keys(table: Table, tenant: str, after: str | None, page: int) -> Iterator[FlowKey]:
     """Yields flow keys by name, after `after`."""
-    found = map(
+    resources = map(
         flow_key_rows.key_of, table.listed(flow_key_rows.FlowKeyItem, keys.tenant(tenant), keys.flow_key, after, page)
     )
-    while some := list(islice(found, page or COUNTED_AT_ONCE)):
+    while some := list(islice(resources, page or COUNTED_AT_ONCE)):
         yield from flow_key_rows.with_users(table, some)
 
 
@@ -85,8 +85,8 @@ def live(table: Table, tenant: str, name: str) -> Live:
 
 def open_circuits(table: Table, tenant: str, name: str) -> list[Circuit]:
     """Returns the open circuits under a flow key, up to MOST_CIRCUITS."""
-    found = (circuit for _, circuit in circuits.listed(table, tenant, name) if circuit.opened_at is not None)
-    return list(islice(found, MOST_CIRCUITS))
+    open_ones = (circuit for _, circuit in circuits.listed(table, tenant, name) if circuit.opened_at is not None)
+    return list(islice(open_ones, MOST_CIRCUITS))
 
 
 def groups(table: Table, tenant: str) -> Iterator[Group]:
@@ -98,14 +98,14 @@ def groups(table: Table, tenant: str) -> Iterator[Group]:
 
 def redirects(table: Table, tenant: str, after: str | None = None, page: int | None = None) -> Iterator[Redirect]:
     """Yields redirects by the job that is redirected, after `after`."""
-    found = table.listed(failures.RedirectItem, keys.errors(tenant), keys.redirect, after, page)
-    yield from map(failures.redirect_of, found)
+    items = table.listed(failures.RedirectItem, keys.errors(tenant), keys.redirect, after, page)
+    yield from map(failures.redirect_of, items)
 
 
 def job_sets(table: Table, tenant: str, after: str | None, page: int) -> Iterator[JobSet]:
     """Yields job sets by name, after `after`."""
-    found = table.listed(job_set_rows.JobSetItem, keys.tenant(tenant), keys.job_set, after, page)
-    yield from map(job_set_rows.set_of, found)
+    items = table.listed(job_set_rows.JobSetItem, keys.tenant(tenant), keys.job_set, after, page)
+    yield from map(job_set_rows.set_of, items)
 
 
 def job_set(table: Table, tenant: str, name: str) -> JobSet | None:
@@ -124,8 +124,8 @@ def consumers(table: Table, tenant: str, after: str | None, page: int) -> Iterat
 
 def held(table: Table, tenant: str, consumer: str, most: int) -> list[datetime]:
     """Returns the planned instants of runs that are held for a consumer, oldest first."""
-    found = islice(consumer_rows.held(table, tenant, consumer, most), most)
-    return [consumer_rows.planned_at(key) for key in found]
+    run_keys = islice(consumer_rows.held(table, tenant, consumer, most), most)
+    return [consumer_rows.planned_at(key) for key in run_keys]
 
 
 def operations(table: Table, tenant: str | None, before: str | None, page: int) -> Iterator[Operation]:

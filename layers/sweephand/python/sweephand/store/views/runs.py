@@ -60,8 +60,8 @@ def recorded(table: Table, tenant: str, schedule_ids: Sequence[str], until: date
     Cost: half a read unit for each five rows; five are read for each schedule in any case.
     """
     limit = max(NEWEST, min(MOST_NEWEST, rows // max(1, len(schedule_ids))))
-    found = threads.at_once(lambda owner: _newest(table, tenant, owner, until, limit), schedule_ids, AT_ONCE)
-    return {owner: _recorded(runs) for owner, runs in zip(schedule_ids, found, strict=True) if runs}
+    newest = threads.at_once(lambda owner: _newest(table, tenant, owner, until, limit), schedule_ids, AT_ONCE)
+    return {owner: _recorded(runs) for owner, runs in zip(schedule_ids, newest, strict=True) if runs}
 
 
 def _newest(table: Table, tenant: str, schedule_id: str, until: datetime, limit: int) -> list[Run]:
@@ -235,7 +235,7 @@ def with_attempts(
     """
     last = AFTER_ANY_RUN if until is None else keys.run(first_uuid_after(epoch_ms(until)))
     pk, sort = keys.runs(tenant, owner), RunItem.sk.between(keys.run(""), last)
-    found: list[Attempt] = []
+    its_attempts: list[Attempt] = []
     start, read = None, 0
     while True:
         limit = min(max(abs(wanted - read), LEAST_ROWS), ROWS_AT_ONCE)
@@ -243,10 +243,10 @@ def with_attempts(
         read += len(rows)
         for row in rows:
             if "state" in row:
-                yield run_rows.run_of(RunItem.from_raw_data(row)), found[::-1]
-                found = []
+                yield run_rows.run_of(RunItem.from_raw_data(row)), its_attempts[::-1]
+                its_attempts = []
             elif "attempt" in row:
-                found.append(attempts.attempt_of(AttemptItem.from_raw_data(row)))
+                its_attempts.append(attempts.attempt_of(AttemptItem.from_raw_data(row)))
         if start is None:
             return
 
@@ -303,18 +303,18 @@ def _briefs(
     """
     pk, sort, last = keys.runs(tenant, owner), RunItem.sk.between(*places), places[1]
     only = (RunItem.sk, RunItem.state, RunItem.range_count, RunItem.expires_at)
-    start, given, limit = None, 0, wanted + 1
+    start, returned, limit = None, 0, wanted + 1
     while True:
         rows, start = table.query(pk, sort, forward=False, limit=limit, start=start, consistent=consistent, only=only)
         for row in rows:
             place = row["sk"]["S"]
             if "state" in row and place != last:
-                given += 1
+                returned += 1
                 expires_s = int(row["expires_at"]["N"]) if "expires_at" in row else None
                 yield Brief(place[len(_RUN) :], State(row["state"]["S"]), "range_count" in row, expires_s)
         if start is None:
             return
-        more = wanted - given if given < wanted else min(limit * GROWTH, LARGEST_PAGE)
+        more = wanted - returned if returned < wanted else min(limit * GROWTH, LARGEST_PAGE)
         limit = max(LEAST_AGAIN, more)
 
 
@@ -386,12 +386,12 @@ def ranges_before(
 
     def of_day(back: int) -> list[dict[str, Any]]:
         partition = keys.attention_day(tenant, last - timedelta(days=back))
-        found = islice(spread.entries(table, partition, busy, limit=MOST_OF_A_DAY), MOST_OF_A_DAY)
-        return [entry for entry in found if _is_range(tenant, entry)]
+        entries = islice(spread.entries(table, partition, busy, limit=MOST_OF_A_DAY), MOST_OF_A_DAY)
+        return [entry for entry in entries if _is_range(tenant, entry)]
 
     days = threads.at_once(of_day, range((last - first).days + 1), AT_ONCE)
-    found = _attention_runs(table, chain.from_iterable(days), MOST_OF_A_DAY, owners, consistent=consistent)
-    yield from (each for each in found if isinstance(each, Run))
+    entries = _attention_runs(table, chain.from_iterable(days), MOST_OF_A_DAY, owners, consistent=consistent)
+    yield from (each for each in entries if isinstance(each, Run))
 
 
 def _is_range(tenant: str, entry: dict[str, dict[str, str]]) -> bool:
@@ -450,11 +450,11 @@ def _attention_runs(
     """Yields the runs of the index's entries, without those that have succeeded since."""
     while batch := [(entry["pk"]["S"], entry["sk"]["S"]) for entry in islice(entries, page)]:
         others = set() if owners is None else {key for key in batch if keys.owner_of_runs(key[0]) not in owners}
-        found = table.batch_get((key for key in batch if key not in others), consistent=consistent)
+        rows = table.batch_get((key for key in batch if key not in others), consistent=consistent)
         for key in batch:
             if key in others:
                 yield Passed((keys.parts(key[1])[1], keys.owner_of_runs(key[0])))
-            if key in found and (run := run_rows.run_of(RunItem.from_raw_data(found[key]))).state is not State.SUCCESS:
+            if key in rows and (run := run_rows.run_of(RunItem.from_raw_data(rows[key]))).state is not State.SUCCESS:
                 yield run
 
 

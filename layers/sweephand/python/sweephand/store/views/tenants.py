@@ -64,8 +64,8 @@ def tenants(table: Table, after: str | None, page: int) -> Iterator[Tenant]:
 
 def silences(table: Table, tenant: str) -> Mapping[str, Silence]:
     """Returns the notes of targets that do not answer the tenant's calls, by host or address."""
-    there = store.read_tenant(table, tenant)
-    return {} if there is None else there.silences
+    tenant_row = store.read_tenant(table, tenant)
+    return {} if tenant_row is None else tenant_row.silences
 
 
 def usage_of(table: Table, tenant: str) -> Usage:
@@ -79,15 +79,15 @@ def usage_of_many(table: Table, tenants: Sequence[str]) -> dict[str, Usage]:
 
 def callback_timeouts(table: Table, tenant: str, names: Iterable[str]) -> dict[str, int | None]:
     """Returns the default callback timeouts of these collections, in seconds; None for the stack's default."""
-    found = table.batch_get((keys.tenant(tenant), keys.collection(name)) for name in names)
-    there = (store.collection_of(CollectionItem.from_raw_data(row)) for row in found.values())
-    return {collection.name: collection.callback_timeout_s for collection in there}
+    rows = table.batch_get((keys.tenant(tenant), keys.collection(name)) for name in names)
+    stored = (store.collection_of(CollectionItem.from_raw_data(row)) for row in rows.values())
+    return {collection.name: collection.callback_timeout_s for collection in stored}
 
 
 def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:
     """Yields a tenant's collections by name, after `after`."""
-    found = table.listed(CollectionItem, keys.tenant(tenant), keys.collection, after, page)
-    yield from map(store.collection_of, found)
+    items = table.listed(CollectionItem, keys.tenant(tenant), keys.collection, after, page)
+    yield from map(store.collection_of, items)
 
 
 def collection_at(table: Table, tenant: str, facade: str, address: str) -> Collection | None:
@@ -110,8 +110,8 @@ def collections_at(table: Table, tenant: str, facade: str, beginning: str) -> li
 def collections_named(table: Table, tenant: str, names: Iterable[str]) -> list[Collection]:
     """Returns those of these collections that exist, in order."""
     places = [(keys.tenant(tenant), keys.collection(name)) for name in names]
-    found = table.batch_get(places)
-    return [store.collection_of(CollectionItem.from_raw_data(found[key])) for key in places if key in found]
+    rows = table.batch_get(places)
+    return [store.collection_of(CollectionItem.from_raw_data(rows[key])) for key in places if key in rows]
 
 
 def job_counts(table: Table, collections: Sequence[Collection]) -> list[int]:
@@ -145,8 +145,8 @@ def applications(table: Table, tenant: str) -> Iterator[Application]:
 
 def away(table: Table, most: int) -> list[Watched]:
     """Returns applications, consumers and targets of all tenants that are away."""
-    found = [_watched(row) for row in watches.listed_away(table, most)]
-    return [each for each in found if each.away_at is not None]
+    watched = [_watched(row) for row in watches.listed_away(table, most)]
+    return [each for each in watched if each.away_at is not None]
 
 
 def watched(table: Table, tenant: str, sk: str) -> Watched | None:
@@ -181,11 +181,11 @@ def audited(table: Table, shards: int, now: datetime) -> tuple[datetime | None, 
 
 def oldest_due_of(table: Table, tenant: str, shards: int, now: datetime) -> datetime | None:
     """Returns the earliest due instant of a tenant that no sweep has sent. Costs half a read unit per shard."""
-    found = threads.at_once(lambda shard: next_run_index.oldest_of(table, shard, tenant, now), range(shards), AT_ONCE)
-    return min((at for at in found if at is not None), default=None)
+    oldest = threads.at_once(lambda shard: next_run_index.oldest_of(table, shard, tenant, now), range(shards), AT_ONCE)
+    return min((at for at in oldest if at is not None), default=None)
 
 
 def oldest_due(table: Table, shards: int) -> datetime | None:
     """Returns the earliest instant in the next-run index."""
-    found = threads.at_once(lambda shard: next_run_index.oldest(table, shard), range(shards), AT_ONCE)
-    return min((at for at in found if at is not None), default=None)
+    oldest = threads.at_once(lambda shard: next_run_index.oldest(table, shard), range(shards), AT_ONCE)
+    return min((at for at in oldest if at is not None), default=None)

@@ -259,15 +259,15 @@ def progress_of(table: Table, schedules: Sequence[Schedule], now: datetime) -> d
     places = {each.id: _places(each, stats.get(each.id), now) for each in schedules}
     rows = table.batch_get((place for some in places.values() for place in some or ()), only=_READ)
 
-    found = {
+    stored = {
         each.id: _from(each, stats.get(each.id), [rows.get(place) for place in own])
         for each in schedules
         if (own := places[each.id]) is not None
     }
-    left = [each for each in schedules if found.get(each.id) is None]
+    left = [each for each in schedules if stored.get(each.id) is None]
     more = threads.at_once(lambda each: _queried(table, each, stats.get(each.id), now), left, AT_ONCE) if left else []
     queried = {schedule.id: progress for schedule, progress in zip(left, more, strict=True)}
-    return {each.id: found.get(each.id) or queried[each.id] for each in schedules}
+    return {each.id: stored.get(each.id) or queried[each.id] for each in schedules}
 
 
 def _places(schedule: Schedule, stats: StatsItem | None, now: datetime) -> list[tuple[str, str]] | None:
