@@ -16,6 +16,7 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "listJobs": "list",
         "readJob": "get",
         "putJob": "put",
+        "putNamedJob": "upsert",
         "patchJob": "patch",
         "deleteJob": "delete",
         "deleteJobs": "delete_matching",
@@ -163,8 +164,12 @@ LEFT_OUT = {
 }
 """Operations without a method, with the reasons."""
 
-FIRST = {"createJob": ("name", "action", "schedules"), "addNote": ("text",), "putRedirect": ("to",)}
-"""Members of a body that become positional arguments."""
+FIRST = {
+    **dict.fromkeys(("createJob", "putNamedJob"), ("name", "action", "schedules")),
+    "addNote": ("text",),
+    "putRedirect": ("to",),
+}
+"""Members of a body, and required parameters, that become positional arguments."""
 ONE_OR_MORE = {"schedules"}
 """Members that take an array or a single element."""
 

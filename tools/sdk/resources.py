@@ -50,18 +50,23 @@ def _method(document: Document, verb: str, path: str, operation: Mapping[str, An
     headers, queries = parameters(operation)
     paged = name == "list" or "cursor" in queries
     given = re.findall(r"\{(\w+)\}", path)
-    body = {member: facts for member, facts in _body(document, operation).items() if member not in given}
+    body = {member: facts for member, facts in _body(document, operation).items() if member not in {*given, *queries}}
     filters = {member: facts for member, facts in queries.items() if not (paged and member in {"limit", "cursor"})}
     first = FIRST.get(operation["operationId"], ())
-    named = [_argument(member, *facts) for member, facts in body.items() if member not in first]
+    needed = {
+        each: (document.asking(facts["schema"], each), True) for each, facts in filters.items() if facts.get("required")
+    }
+    named = [_argument(member, *facts) for member, facts in (needed | body).items() if member not in first]
     named += [
-        f"{name_of(each)}: {document.asking(facts['schema'], each)} | None = None" for each, facts in filters.items()
+        f"{name_of(each)}: {document.asking(facts['schema'], each)} | None = None"
+        for each, facts in filters.items()
+        if each not in needed
     ]
     named += [f"{each} | None = None" for each in ("page_size: int", "max_items: int", "cursor: str") if paged]
     named += ["if_match: Revision | None = None"] if "If-Match" in headers else []
     named += ["idempotency_key: str | None = None"] if "Idempotency-Key" in headers else []
     named += ["reason: str | None = None"] if REASON_HEADER in headers else []
-    positional = [*(f"{each}: Named" for each in given), *_leading(first, body)]
+    positional = [*(f"{each}: Named" for each in given), *_leading(first, needed | body)]
     signature = ", ".join(["self", *positional, *(["*", *named] if named else [])])
     where = re.sub(r"\{(\w+)\}", _part, path)
     arguments = [f'"{verb}"', f'{"f" if given else ""}"{where}"']
@@ -100,9 +105,9 @@ def _texts(
     document: Document, operation: Mapping[str, Any], members: Sequence[str], headers: set[str], paged: bool
 ) -> Iterator[tuple[str, str]]:
     """Returns each argument with its text in openapi.json."""
-    facts = {each["name"]: each for each in operation.get("parameters", ()) if "name" in each}
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
-    facts |= {} if content is None else document.schema(content["schema"]).get("properties", {})
+    facts = {} if content is None else dict(document.schema(content["schema"]).get("properties", {}))
+    facts |= {each["name"]: each for each in operation.get("parameters", ()) if "name" in each}
     for member in members:
         yield name_of(member), _text(document, facts[member])
     yield from OF_PAGES.items() if paged else ()

@@ -112,6 +112,7 @@ PATCH = {
 }
 BODIES: Mapping[str, Any] = {
     "POST /v1/jobs": job(),
+    "PUT /v1/jobs": {name: value for name, value in job().items() if name != "name"},
     "PUT /v1/jobs/{job}": {name: value for name, value in job().items() if name != "schedules"},
     "PATCH /v1/jobs/{job}": PATCH,
     "POST /v1/jobs/{job}/run": {"scheduleId": None},
@@ -167,6 +168,7 @@ OF_WORKERS = ("/claim", "/heartbeat", "/settle")
 QUERIES: Mapping[str, str] = {
     "GET /v1/errors:summary": "groupBy=job",
     "GET /v1/timeline:changes": "since=1800000000000-1800000000000-0000000000000000",
+    "PUT /v1/jobs": "name=by-name",
     "DELETE /v1/jobs": "tag=nothing&dryRun=true",
     **{f"POST /v1/jobs:{verb}": "tag=nothing&dryRun=true" for verb in ("activate", "deactivate", "pause", "resume")},
     "DELETE /v1/consumers/{consumer}/lease": "holder=own",

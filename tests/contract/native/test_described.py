@@ -9,6 +9,7 @@ import copy
 import gzip
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -188,7 +189,8 @@ def _names(api) -> dict[str, str]:
 def _send(shared, route, **headers):
     body = None if route.body == "none" else next(iter(REQUESTS[route.takes].values()))
     caller = "provider" if route.scope == "provider:admin" else "acme"
-    return shared(route.method, route.path.format(**_names(shared)), body, caller=caller, headers=headers)
+    query = urlencode({name: (body or {}).get(name, "x") for name in route.required})
+    return shared(route.method, route.path.format(**_names(shared)), body, query=query, caller=caller, headers=headers)
 
 
 @pytest.mark.sampled(5)

@@ -147,6 +147,8 @@ def _jobs(step: Walk) -> str:
     """Returns the id of a job that is active and has the schedules of the last example."""
     place = "/v1/jobs/{job}"
     job: str = step.each("POST", "/v1/jobs", "JobDraft")["id"]
+    for draft in REQUESTS["JobDraft"].values():
+        step("PUT", "/v1/jobs", query="name=named", body={**draft, "name": "named"})
     step("GET", "/v1/jobs", query="limit=1&include=total")
     step("DELETE", "/v1/jobs", query="tag=outdated&dryRun=true")
     for verb in ("activate", "deactivate", "pause", "resume"):

@@ -50,6 +50,18 @@ def test_a_job_can_be_created_changed_run_and_deleted(api: Api):
         sh.jobs.get(job)
 
 
+def test_a_job_can_be_created_and_replaced_by_its_name(api: Api):
+    sh, _ = connected(api)
+
+    made = sh.jobs.upsert("nightly", http.post(URL), cron("30 2 * * *"), tags=["a"])
+    again = sh.jobs.upsert("nightly", http.post(URL), cron("30 2 * * *"), tags=["a"])
+    changed = sh.jobs.upsert("nightly", http.post(URL), cron("30 3 * * *"), if_match=again)
+
+    assert (made.id, made.revision, made.schedules[0].id) == (again.id, again.revision, again.schedules[0].id)
+    assert (changed.id, changed.revision, changed.tags) == (made.id, 2, ())
+    assert changed.schedules[0].cron == "30 3 * * *"
+
+
 def test_the_reason_of_a_change_is_an_argument(api: Api):
     sh, _ = connected(api)
 

@@ -144,7 +144,8 @@ class Route:
     """One operation. path: `/v1/jobs/{job}`, optionally with a fixed ending `{job}:verb`. scope None: open to all.
 
     also: other scopes, each of which is enough. run_token: the token of the run in its path is also enough. query: the
-    parameters that it knows. body: whether it reads one (`required`, `optional`, `none`, `form`). headers: those that
+    parameters that it knows; required: those that a request must have. creates: True for a PUT that answers 201 if
+    it creates. body: whether it reads one (`required`, `optional`, `none`, `form`). headers: those that
     it reads in addition to Authorization. takes, gives: names of the schemas of its body and of its answer with
     `status`. media: the media types of the answer. begins: the schema of the 202 answer if the request starts an
     operation.
@@ -165,6 +166,8 @@ class Route:
     status: int = 200
     run_token: bool = False
     begins: str = ""
+    required: tuple[str, ...] = ()
+    creates: bool = False
     media: tuple[str, ...] = ("application/json",)
 
     @property

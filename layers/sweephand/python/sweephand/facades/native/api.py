@@ -122,12 +122,15 @@ def _fitting(context: Context) -> Answer:
 
 
 def _check_query(request: Request, route: Route) -> None:
-    """Raises InvalidRequest for parameters that the route does not know."""
+    """Raises InvalidRequest for parameters that the route does not know, or that are missing."""
     if route.body == "form":
         return
     for name in request.query:
         if name not in route.query:
             raise InvalidRequest(name[:100], _unknown_parameter(name, route.query), code="INVALID_QUERY")
+    for name in route.required:
+        if name not in request.query:
+            raise InvalidRequest(name, f"is required: add ?{name}= to the path", code="INVALID_QUERY")
 
 
 def _unknown_parameter(name: str, known: tuple[str, ...]) -> str:

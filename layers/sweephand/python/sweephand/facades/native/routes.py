@@ -131,6 +131,13 @@ ROUTES = Routes(
             headers=("If-None-Match", "Accept-Encoding"),
         ),
         JOBS.post("", jobs.create, "Create a job with its schedules", "JobDraft", "Job", headers=REASONED),
+        JOBS.put(
+            *("", jobs.put_named_job, "Create the job with a name, or replace it", "JobDraft", "Job"),
+            headers=LOGGED,
+            query=("name", "collection"),
+            required=("name",),
+            creates=True,
+        ),
         JOBS.delete(
             *("", "delete_jobs", "Delete the jobs that match the filters; more than 100 as an operation"),
             headers=(REASON_HEADER,),
@@ -356,6 +363,7 @@ ROUTES = Routes(
         JOB_SETS.delete(
             *("/{job_set}/owner", "release", "Release a job set from its owner; its jobs stay"),
             query=("owner",),
+            required=("owner",),
             headers=(),
         ),
         COLLECTIONS.post(

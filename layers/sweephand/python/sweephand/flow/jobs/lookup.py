@@ -11,7 +11,7 @@ from sweephand.errors import Conflict, NotFound
 from sweephand.flow.world import World
 from sweephand.lazy import lazy
 from sweephand.records import dataclass
-from sweephand.store.jobs import jobs
+from sweephand.store.jobs import directory, jobs
 
 with lazy():
     from sweephand.flow.job_parts import named_calendars
@@ -37,6 +37,11 @@ def find(world: World, tenant: str, job_id: str) -> Planned:
     """Returns the job with its schedules. Raises NotFound."""
     job = find_job(world, tenant, job_id)
     return Planned(job, tuple(jobs.read_schedules(world.table, tenant, job_id)))
+
+
+def named(world: World, tenant: str, collection: str, name: str) -> str | None:
+    """Returns the id of the job with this name; None if no job has it."""
+    return directory.named(world.table, tenant, [(collection, name)]).get((collection, name))
 
 
 def find_schedule(planned: Planned, schedule_id: str) -> Schedule:

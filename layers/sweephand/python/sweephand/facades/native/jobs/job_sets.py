@@ -125,8 +125,7 @@ def delete(ctx: Context) -> Answer:
 def release(ctx: Context) -> Answer:
     """Makes a set belong to nothing; its jobs stay."""
     owner = ctx.text("owner", MOST_OWNER)
-    if owner is None:
-        raise InvalidRequest("owner", "is required: name the owner of the set", code="INVALID_QUERY")
+    assert owner is not None
     apply.release(ctx.world, ctx.tenant, ctx.plain("job_set"), owner)
     return Answer(204)
 
@@ -271,21 +270,9 @@ def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
     if len(text) > LARGEST_JOB:
         raise InvalidRequest(path, f"has {len(text):,} characters; the maximum is {LARGEST_JOB:,}")
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-    return Wanted(key, digest, place, was, tuple(refers.values())), _with_names(body)
-
-
-def _with_names(body: dict[str, Any]) -> dict[str, Any]:
-    """Names schedules without a name after their position, so that later changes find them."""
-    schedules = body.get("schedules")
-    if not isinstance(schedules, list):
-        return body
-    named = [
-        {**each, "name": f"schedule-{n}" if each.get("name") is None else each["name"]}
-        if isinstance(each, dict)
-        else each
-        for n, each in enumerate(schedules, start=1)
-    ]
-    return {**body, "schedules": named}
+    return Wanted(key, digest, place, was, tuple(refers.values())), jobs.with_names(
+        body
+    ) if "schedules" in body else body
 
 
 def _schedules_in(body: Mapping[str, Any]) -> int:

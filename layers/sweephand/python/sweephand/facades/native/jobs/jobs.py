@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand.domain.instants import text
 from sweephand.domain.job import DEFAULT_COLLECTION, TASK_KINDS, Job, JobDraft, Pause, by_owner
+from sweephand.domain.members import fields
 from sweephand.domain.occurrences import upcoming
-from sweephand.errors import InvalidRequest
+from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable
 from sweephand.facades.http import Answer
 from sweephand.facades.native import shapes
 from sweephand.facades.native.context import TASKS, Context, helpful
@@ -32,6 +33,9 @@ with lazy():
     from sweephand.facades.native.jobs import own_hooks, tasks
     from sweephand.facades.native.members import idle, run_edits
     from sweephand.facades.native.shared import facade_limits
+
+LONGEST_NAME = 128
+NAMED_TRIES = 5
 
 
 def create(ctx: Context) -> Answer:
@@ -100,6 +104,66 @@ def put(ctx: Context) -> Answer:
 
     with helpful(body, ctx.now):
         return _change(ctx, edit, Operation.REPLACE)
+
+
+def put_named_job(ctx: Context) -> Answer:
+    """Creates the job with this name in this collection, or replaces it. The same request again changes nothing."""
+    name, collection = ctx.text("name", LONGEST_NAME), ctx.text("collection", LONGEST_NAME) or DEFAULT_COLLECTION
+    assert name is not None
+    ctx.if_match()  # before the first read: a wrong header is refused for a new name too
+    body = ctx.body()
+    if isinstance(body, dict):
+        body = with_names({"schedules": [], **_as_in_query(body, {"name": name, "collection": collection})})
+    with helpful(body, ctx.now):
+        for _ in range(NAMED_TRIES):
+            there = lookup.named(ctx.world, ctx.tenant, collection, name)
+            try:
+                return _create_named(ctx, body) if there is None else _replace_named(ctx, body, there)
+            except (Conflict, NotFound) as moved:
+                if moved.code not in {"NAME_TAKEN", "NOT_FOUND"}:
+                    raise
+    raise Unavailable("too many concurrent changes to the job with this name; try again")
+
+
+def _as_in_query(body: Mapping[str, Any], query: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the body with the members that the query has. Raises InvalidRequest if it has others."""
+    for member, value in query.items():
+        if body.get(member) is not None and body[member] != value:
+            reason = f"must be {fields.shown(value)} as in the query, not {fields.shown(body[member])}"
+            raise InvalidRequest(member, reason)
+    return {**body, **query}
+
+
+def _create_named(ctx: Context, body: Any) -> Answer:
+    if "if-match" in ctx.request.headers:
+        raise PreconditionFailed("no job has this name: to create it, leave out If-Match")
+    planned = creation.create_job(ctx.world, ctx.tenant, new_draft(ctx, filled(ctx, body)), by=ctx.by(Operation.CREATE))
+    return _created(ctx, planned, fresh=True)
+
+
+def _replace_named(ctx: Context, body: Any, job_id: str) -> Answer:
+    if isinstance(body, dict):
+        job_members.check_settable(body)
+    by = ctx.by(Operation.REPLACE)
+
+    def edit(planned: Planned, stored: Any) -> JobDraft:
+        return changed_draft(ctx, filled(ctx, body), planned, stored)
+
+    return changed(ctx, change.change_job(ctx.world, ctx.tenant, job_id, edit, ctx.if_match(), by))
+
+
+def with_names(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Names schedules without a name after their position, so that later changes find them."""
+    schedules = body["schedules"]
+    if not isinstance(schedules, list):
+        return dict(body)
+    named = [
+        {**each, "name": f"schedule-{n}" if each.get("name") is None else each["name"]}
+        if isinstance(each, dict)
+        else each
+        for n, each in enumerate(schedules, start=1)
+    ]
+    return {**body, "schedules": named}
 
 
 def patch(ctx: Context) -> Answer:

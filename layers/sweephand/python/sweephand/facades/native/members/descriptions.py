@@ -370,6 +370,7 @@ OPERATIONS: Mapping[str, str] = {
     "resumeJobs": "Resumes the jobs that match the filters. Give `expectedCount`, or `dryRun` only to count them.",
     "listJobs": "Lists the tenant's jobs. Filters can be combined.",
     "readJob": "Returns a job with its action and totals and, with `include`, its schedules. The ETag is its revision.",
+    "putNamedJob": "Creates the job with this name, or replaces it. The body is that of a new job.",
     "putJob": "Replaces a job. Members that are left out get their defaults.",
     "patchJob": "Changes the given members of a job (merge patch, RFC 7396); null removes a member.",
     "deleteJob": "Deletes a job with its schedules, and ends its open runs. Its runs stay in the ledger.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sweephand import __version__
@@ -195,6 +196,8 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
         (path, "tag"): text(0, 128, description="Only jobs with this tag. If empty, only jobs without tags.")
         for path in OF_JOBS
     },
+    ("PUT /v1/jobs", "name"): text(1, 128, description="The name of the job."),
+    ("PUT /v1/jobs", "collection"): text(1, 128, description="The collection of the job; by default `default`."),
     ("/v1/timeline", "limit"): whole(1, timeline.LARGEST_LIMIT, default=timeline.LIMIT),
     ("/v1/timeline", "from"): {**GIVEN_INSTANT, "description": f"The start; by default 24 hours ago. {IN_UTC}"},
     ("/v1/timeline", "until"): {
@@ -340,9 +343,10 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _query_parameter(route: Route, name: str) -> dict[str, Any]:
-    schema = OF_ROUTE.get((route.path, name)) or QUERY[name]
+    schema = OF_ROUTE.get((f"{route.method} {route.path}", name)) or OF_ROUTE.get((route.path, name)) or QUERY[name]
     listed = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
-    return _worded({"name": name, "in": "query", "schema": schema, **listed})
+    needed = {"required": True} if name in route.required else {}
+    return _worded({"name": name, "in": "query", **needed, "schema": schema, **listed})
 
 
 def _worded(parameter: dict[str, Any]) -> dict[str, Any]:
@@ -408,6 +412,8 @@ def _other_responses(route: Route) -> dict[str, Any]:
     if "If-None-Match" in route.headers:
         other["304"] = {"description": "The caller has the current version.", "headers": _headers("ETag", "Vary")}
     other |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(route)}
+    if route.creates:
+        other["201"] = _success(replace(route, status=201, creates=False), None)
     if route.begins:
         content = {JSON: _content(route.begins, {})}
         other["202"] = {

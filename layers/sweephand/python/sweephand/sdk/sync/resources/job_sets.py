@@ -152,7 +152,7 @@ class JobSets:
             )
         )
 
-    def release(self, job_set: Named, *, owner: str | None = None) -> None:
+    def release(self, job_set: Named, *, owner: str) -> None:
         """Releases a job set from its owner. Its jobs stay. Refused (409) if it belongs to another owner.
 
         Args:

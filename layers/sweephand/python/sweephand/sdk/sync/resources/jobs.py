@@ -249,6 +249,71 @@ class Jobs:
             )
         )
 
+    def upsert(
+        self,
+        name: str,
+        action: Json,
+        schedules: Json | Sequence[Json] | Absent | None = ABSENT,
+        *,
+        description: str | Absent | None = ABSENT,
+        active: bool | Absent | None = ABSENT,
+        resource_id: str | Absent | None = ABSENT,
+        tags: Sequence[str] | Absent | None = ABSENT,
+        start_time: datetime | str | Absent | None = ABSENT,
+        end_time: datetime | str | Absent | None = ABSENT,
+        error_action: Json | Absent | None = ABSENT,
+        hooks: Json | Absent | None = ABSENT,
+        policies: Json | Absent | None = ABSENT,
+        collection: str | None = None,
+        if_match: Revision | None = None,
+        reason: str | None = None,
+    ) -> models.Job:
+        """Creates the job with this name, or replaces it. The body is that of a new job.
+
+        Args:
+            description: Free text for people.
+            active: Whether it runs. If false, it does not run until this is true again.
+            resource_id: The caller's own id for it, by which lists can be filtered.
+            tags: Labels by which lists can be filtered.
+            start_time: The job does not run before this instant. RFC 3339; without an offset, it is in UTC.
+            end_time: The job does not run after this instant. RFC 3339; without an offset, it is in UTC.
+            action: The action of the job: its target and what to send there.
+            error_action: The action that runs after a run of the job has failed.
+            hooks: Actions that run after a run has succeeded or failed, or was missed.
+            policies: Rules for occurrences that overlap, are missed, or lie in the past.
+            schedules: The schedules of the job.
+            name: The name of the job.
+            collection: The collection of the job; by default `default`.
+            if_match: Changes it only if this is still its revision.
+            reason: Why the change is made, for the change log, the ledger and events. ASCII, up to 500
+                characters.
+        """
+        return models.Job(
+            self._caller.json(
+                Request(
+                    "PUT",
+                    "/v1/jobs",
+                    query={"name": name, "collection": collection},
+                    body={
+                        "description": description,
+                        "active": active,
+                        "resourceId": resource_id,
+                        "tags": tags,
+                        "startTime": start_time,
+                        "endTime": end_time,
+                        "action": action,
+                        "errorAction": error_action,
+                        "hooks": hooks,
+                        "policies": policies,
+                        "schedules": several(schedules),
+                    },
+                    if_match=if_match,
+                    reason=reason,
+                    acting=True,
+                )
+            )
+        )
+
     def patch(
         self,
         job: Named,
