@@ -99,7 +99,7 @@ quick: setup ## The checks and tests nearest to your change, in under a minute
 
 .PHONY: test-browser
 test-browser: setup ## The console in a real browser (Chromium) on the local stack; writes pictures into .cache/pictures
-	@$(PY) -m pytest tests/browser --durations=5
+	@$(PY) -m tools.checks.tests --rest browser
 
 .PHONY: accept-pictures
 accept-pictures: setup ## Accept the pictures of the console as they are now; ANSWERS=1: record what they show anew first

@@ -1,15 +1,18 @@
 """`make test` and `make test-rest`: run the parts of the tests, and print the time of each.
 
 `make test PARTS="unit template"` runs only these parts, `make test-rest PARTS=unit` what `make test` leaves out of one.
+With UNSTABLE=FILE, up to three failed tests of a part run once more, alone. If they pass, FILE names them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +26,11 @@ REST = ("--only", "rest")
 ENGINE = ROOT / ".cache" / "table-engine" / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
 HELD_AGAINST_IT = {"unit", "contract"}
 SHORT = {"EXAMPLES_TIMES": "0.2"}
+FAILED = 1
+"""pytest's status if some tests failed and nothing else went wrong."""
+MOST_TRIED_AGAIN = 3
+
+WITH_THE_TEMPLATE = ("tests/local_stack/test_sdk.py", "tests/local_stack/test_events.py")
 
 # Fast ones first, so that a mistake shows early. Each is a folder of tests, and a selection.
 PARTS = {
@@ -32,7 +40,7 @@ PARTS = {
     "contract": ["tests/contract", *SAMPLE, *BY_TWO],
     "faults": ["tests/faults", *SAMPLE, "-n", "2"],
     "year": ["tests/year", *SAMPLE, "-n", "2"],
-    "local_stack": ["tests/local_stack/test_sdk.py", "tests/local_stack/test_events.py"],
+    "local_stack": [*WITH_THE_TEMPLATE],
 }
 PARTS_OF_THE_REST = {
     "documentation": ["tests/documentation"],
@@ -41,9 +49,12 @@ PARTS_OF_THE_REST = {
     "contract": ["tests/contract", *REST, *BY_TWO],
     "faults": ["tests/faults", *REST, "-n", "2"],
     "year": ["tests/year", *REST, "-n", "2"],
-    "local_stack": ["tests/local_stack"],
+    "local_stack": ["tests/local_stack", *(f"--ignore={file}" for file in WITH_THE_TEMPLATE)],
     "sam": ["tests/template", "-m", "sam", *BY_TWO],
+    "browser": ["tests/browser", "--durations=5"],
 }
+ONLY_BY_NAME = {"browser"}
+"""Parts for which something has to be there that is not installed here: Chromium."""
 
 
 def main(arguments: list[str]) -> int:
@@ -53,10 +64,10 @@ def main(arguments: list[str]) -> int:
     unknown = set(names) - parts.keys()
     if unknown:
         sys.exit(f"no such part: {', '.join(sorted(unknown))}; there are: {', '.join(parts)}")
-    chosen = [name for name in parts if name in names or not names]
+    chosen = [name for name in parts if name in (names or parts.keys() - ONLY_BY_NAME)]
     engine = _engine() if HELD_AGAINST_IT & set(chosen) and (rest or os.environ.get("TABLE_ENGINE")) else {}
     results = [
-        (name, *_run(parts[name], (engine if name in HELD_AGAINST_IT else {}) | ({} if rest else SHORT)))
+        (name, *_part(parts[name], (engine if name in HELD_AGAINST_IT else {}) | ({} if rest else SHORT)))
         for name in chosen
     ]
     for name, status, seconds in results:
@@ -77,6 +88,24 @@ def _engine() -> dict[str, str]:
     if os.environ.get("CI") == "true":
         sys.exit("in CI that is a failure")
     return {}
+
+
+def _part(options: list[str], more: dict[str, str]) -> tuple[int, float]:
+    """Returns exit status and seconds of a part, with a second try of its failed tests if UNSTABLE names a file."""
+    unstable = os.environ.get("UNSTABLE")
+    if unstable is None:
+        return _run(options, more)
+    with TemporaryDirectory() as folder:
+        status, seconds = _run([*options, "-p", "cacheprovider", "-o", f"cache_dir={folder}"], more)
+        noted = Path(folder, "v", "cache", "lastfailed")
+        failed = list(json.loads(noted.read_text())) if noted.exists() else []
+    if status != FAILED or not 0 < len(failed) <= MOST_TRIED_AGAIN:
+        return status, seconds
+    status, seconds_again = _run([*failed, "-n", "0"], more)
+    if status == 0:
+        with Path(unstable).open("a") as file:
+            file.writelines(f"{test}\n" for test in failed)
+    return status, seconds + seconds_again
 
 
 def _run(options: list[str], more: dict[str, str]) -> tuple[int, float]:
