@@ -38,7 +38,13 @@ def test_the_same_request_again_changes_nothing(api):
 
 @pytest.mark.parametrize(
     "schedule",
-    [HOURLY, DAILY, {"at": "2027-03-01T13:00:00Z"}, {"every": "PT1H"}, {"cron": "*/5 * * * *", "endTime": "2027-03-01T12:30:00Z"}],
+    [
+        HOURLY,
+        DAILY,
+        {"at": "2027-03-01T13:00:00Z"},
+        {"every": "PT1H"},
+        {"cron": "*/5 * * * *", "endTime": "2027-03-01T12:30:00Z"},
+    ],
 )
 def test_a_program_that_sends_it_at_each_start_keeps_the_rhythm(api, schedule):
     body = {"action": JOB["action"], "schedules": [schedule]}

@@ -100,5 +100,5 @@ def _shared() -> list[click.Parameter]:
         click.Option(["--url", "of_url"], help="Base URL of the stack; default: SWEEPHAND_URL."),
         click.Option(["--profile", "of_profile"], help="A profile that `sweephand login` saved."),
         click.Option(["--tenant", "of_tenant"], help="The tenant for which a provider's credential acts."),
-        click.Option(["--local", "of_local"], is_flag=True, help="The stack of `sweephand dev`, from .local/stack.json."),
+        click.Option(["--local", "of_local"], is_flag=True, help="The stack of `sweephand dev`: .local/stack.json."),
     ]
