@@ -62,7 +62,7 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
         text = text if cut is None else text[:cut] + MASK
     if not _says(text, spellings):
         return text
-    return _masked(text, [span for reading in _readings(text) for span in _found(reading, spellings)])
+    return _masked(text, [span for reading in _readings(text) for span in _places(reading, spellings)])
 
 
 def _says(text: str, spellings: Sequence[str]) -> bool:
@@ -81,7 +81,7 @@ def _read(text: str) -> str:
     """Returns the text with its escapes resolved."""
     if not any(each in text for each in _BEGINS):
         return text
-    return _ESCAPES.sub(lambda found: _said(found[0], last=found.end() == len(text)), text)
+    return _ESCAPES.sub(lambda match: _said(match[0], last=match.end() == len(text)), text)
 
 
 def _cut_off(text: str, secret: str) -> int | None:
@@ -109,13 +109,13 @@ def _resolved(read: _Reading) -> _Reading:
     begins: list[int] = []
     ends: list[int] = []
     at = 0
-    for found in _ESCAPE.finditer(read.text):
-        first, end = found.span()
+    for match in _ESCAPE.finditer(read.text):
+        first, end = match.span()
         letters.append(read.text[at:first])
         begins += read.begins[at:first]
         ends += read.ends[at:first]
         at = first
-        for letter, length in _letters(found[0], last=end == len(read.text)):
+        for letter, length in _letters(match[0], last=end == len(read.text)):
             letters.append(letter)
             begins += [read.begins[at]] * len(letter)
             ends += [read.ends[at + length - 1]] * len(letter)
@@ -176,7 +176,7 @@ def _referred(reference: str) -> str:
     return unescape(reference)
 
 
-def _found(reading: _Reading, spellings: Iterable[str]) -> Iterator[tuple[int, int]]:
+def _places(reading: _Reading, spellings: Iterable[str]) -> Iterator[tuple[int, int]]:
     for each in spellings:
         at = reading.text.find(each)
         while at >= 0:

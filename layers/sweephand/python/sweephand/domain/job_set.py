@@ -161,14 +161,14 @@ def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member], *, pr
     changes: list[Change] = []
     unchanged = 0
     for entry in wanted:
-        there = left.pop(entry.key, None)
-        if there is None and entry.was is not None:
-            there = left.pop(entry.was, None)
-        verb = _verb(entry, there, ids)
+        stored_member = left.pop(entry.key, None)
+        if stored_member is None and entry.was is not None:
+            stored_member = left.pop(entry.was, None)
+        verb = _verb(entry, stored_member, ids)
         if verb is None:
             unchanged += 1
         else:
-            changes.append(Change(verb, entry, there))
+            changes.append(Change(verb, entry, stored_member))
     changes += [Change(Verb.DELETE, None, member) for member in left.values() if prune]
     changes.sort(key=lambda each: ORDER.index(each.verb))
     return Plan(job_set, _referred_first(changes), sum(not member.gone for member in stored), unchanged)
@@ -176,9 +176,9 @@ def plan(job_set: str, wanted: Sequence[Wanted], stored: Sequence[Member], *, pr
 
 def ids_of(wanted: Sequence[Wanted], stored: Sequence[Member]) -> dict[str, str]:
     """Returns the ids of the existing jobs of a desired list, by the keys of the list."""
-    there = {member.key: member.job_id for member in stored if not member.gone}
-    keys = {entry.key: entry.key if entry.key in there or entry.was is None else entry.was for entry in wanted}
-    return {key: there[stored_as] for key, stored_as in keys.items() if stored_as in there}
+    stored_ids = {member.key: member.job_id for member in stored if not member.gone}
+    keys = {entry.key: entry.key if entry.key in stored_ids or entry.was is None else entry.was for entry in wanted}
+    return {key: stored_ids[stored_as] for key, stored_as in keys.items() if stored_as in stored_ids}
 
 
 def _referred_first(changes: Sequence[Change]) -> tuple[Change, ...]:
@@ -199,13 +199,13 @@ def _referred_first(changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(ordered.values())
 
 
-def _verb(entry: Wanted, there: Member | None, ids: Mapping[str, str]) -> Verb | None:
-    if there is None:
+def _verb(entry: Wanted, member: Member | None, ids: Mapping[str, str]) -> Verb | None:
+    if member is None:
         return Verb.CREATE
-    if there.digest is None:
+    if member.digest is None:
         return Verb.REPAIR
-    if there.digest != entry.digest_with(ids) or there.key != entry.key:
-        return Verb.CREATE if there.gone else Verb.UPDATE
+    if member.digest != entry.digest_with(ids) or member.key != entry.key:
+        return Verb.CREATE if member.gone else Verb.UPDATE
     return None
 
 

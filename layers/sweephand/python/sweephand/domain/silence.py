@@ -104,14 +104,14 @@ def hanging(notes: Notes, targets: tuple[str, ...], now: datetime) -> str | None
 
 def noted(notes: Notes, target: str, reason: str, now: datetime, *, hangs: bool) -> Notes:
     """Returns the notes after a failure, unchanged if they say so already."""
-    there = notes.get(target)
-    if there is None or there.until <= now:
-        there = Silence(now, now, reason)
-    elif there.until - now > RENEWED and (there.hangs or not hangs):
+    known = notes.get(target)
+    if known is None or known.until <= now:
+        known = Silence(now, now, reason)
+    elif known.until - now > RENEWED and (known.hangs or not hangs):
         return notes
     kept = sorted(((name, each) for name, each in notes.items() if each.until > now), key=lambda pair: pair[1].until)
     others = dict([(name, each) for name, each in kept if name != target][-(MOST - 1) :])
-    return {**others, target: replace(there, until=now + KEPT, hangs=there.hangs or hangs)}
+    return {**others, target: replace(known, until=now + KEPT, hangs=known.hangs or hangs)}
 
 
 def answered(notes: Notes, targets: tuple[str, ...]) -> Notes:

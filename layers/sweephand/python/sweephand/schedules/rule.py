@@ -202,19 +202,19 @@ class Series:
         second, purse = to_second(instant), _purse
         if purse.left >= 0:
             with limited():
-                found = self.after(second)
+                upcoming = self.after(second)
         else:  # the same in fewer calls, because each sweep asks this
             purse.left = MOST
             try:
-                found = self.after(second)
+                upcoming = self.after(second)
             finally:
                 purse.left = -1
-        return None if found is None else to_instant(found)
+        return None if upcoming is None else to_instant(upcoming)
 
     def last_until(self, instant: datetime) -> datetime | None:
         with limited():
-            found = self.until(to_second(instant))
-        return None if found is None else to_instant(found)
+            second = self.until(to_second(instant))
+        return None if second is None else to_instant(second)
 
 
 class Over(Series):
@@ -322,12 +322,12 @@ class Window(Over):
     last: int
 
     def after(self, second: int) -> int | None:
-        found = self.series.after(second if second >= self.first else self.first - 1)
-        return None if found is None or found > self.last else found
+        upcoming = self.series.after(second if second >= self.first else self.first - 1)
+        return None if upcoming is None or upcoming > self.last else upcoming
 
     def until(self, second: int) -> int | None:
-        found = self.series.until(min(second, self.last))
-        return None if found is None or found < self.first else found
+        latest = self.series.until(min(second, self.last))
+        return None if latest is None or latest < self.first else latest
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
         return self.series.dropped(max(after, self.first - 1), min(until, self.last))
@@ -417,9 +417,9 @@ def count_between(rule: Rule, after: datetime, until: datetime, limit: int) -> i
 
 def between(rule: Rule, after: datetime, until: datetime, limit: int) -> list[datetime]:
     """Returns the occurrences in (after, until], in order, at most `limit` of them."""
-    found: list[datetime] = []
+    instants: list[datetime] = []
     upcoming = rule.next_after(after)
-    while upcoming is not None and upcoming <= until and len(found) < limit:
-        found.append(upcoming)
+    while upcoming is not None and upcoming <= until and len(instants) < limit:
+        instants.append(upcoming)
         upcoming = rule.next_after(upcoming)
-    return found
+    return instants

@@ -54,10 +54,12 @@ def authenticate(how: Authentication, sending: Sending, call: Call, outbound: Ou
     if outbound.roles is None:
         raise CallFailed(Reason.GUARD, "this function acts by no roles")
     try:
-        given = outbound.roles.credentials(role, call.tenant)
+        temporary = outbound.roles.credentials(role, call.tenant)
     except RoleNotAssumedError as refused:
         raise NotAuthenticated(not_assumed(refused)) from refused
-    credentials = Credentials(given["aws_access_key_id"], given["aws_secret_access_key"], given["aws_session_token"])
+    credentials = Credentials(
+        temporary["aws_access_key_id"], temporary["aws_secret_access_key"], temporary["aws_session_token"]
+    )
     target = sending.target
     request = AWSRequest(
         method=sending.method,
@@ -68,4 +70,4 @@ def authenticate(how: Authentication, sending: Sending, call: Call, outbound: Ou
     signer = S3SigV4Auth if how.members["service"] == "s3" else SigV4Auth
     signer(credentials, how.members["service"], how.members["region"]).add_auth(request)
     headers = tuple((name, request.headers[name]) for name in ADDED if name in request.headers)
-    return RequestAuth(headers, sent_secrets=(given["aws_session_token"], request.headers["Authorization"]))
+    return RequestAuth(headers, sent_secrets=(temporary["aws_session_token"], request.headers["Authorization"]))

@@ -76,20 +76,20 @@ class Account:
         An occurrence that ran by earlier zone data has a row at an instant that its rule does not contain any more. The
         row stands for the nearest one that it does.
         """
-        there = {run.planned_at for run in self.rows.values()}
-        found = [each for each in owed if each.instant not in there and not self.left_out(each.instant)]
-        moved_here = self._moved_here() if found else set()
-        return [each for each in found if each.instant not in moved_here]
+        recorded = {run.planned_at for run in self.rows.values()}
+        missing = [each for each in owed if each.instant not in recorded and not self.left_out(each.instant)]
+        moved_here = self._moved_here() if missing else set()
+        return [each for each in missing if each.instant not in moved_here]
 
     def _moved_here(self) -> set[datetime]:
         """Returns the instants for which a run of another instant stands, by earlier zone data."""
-        found = set()
+        instants = set()
         for each in self.generations:
             timing = each.timing()
             own = [run.planned_at for run in (*self.rows.values(), *self.earlier) if run.generation == each.number]
             gone = [at for at in own if at != each.first and moved.is_moved(timing, at)]
-            found |= {at for at in (moved.nearest(timing, instant) for instant in gone) if at is not None}
-        return found
+            instants |= {at for at in (moved.nearest(timing, instant) for instant in gone) if at is not None}
+        return instants
 
     def planned(self, until: datetime, most: int) -> int:
         """Counts the occurrences with since < instant <= until that were sent or are missing."""
@@ -122,7 +122,7 @@ class Account:
     def miscounted(self) -> list[tuple[Run, int]]:
         """Returns the misfire ranges that count occurrences with a row of their own, each with the correct count."""
         by_number = {each.number: each for each in self.generations}
-        found = []
+        lines = []
         for line in self.lines:
             generation = by_number.get(line.generation)
             counts_missed = line.state in (State.MISSED, State.EXPIRED) and line.reason is not Reason.RETENTION
@@ -132,8 +132,8 @@ class Account:
             own = sum(1 for run in self.rows.values() if line.planned_at <= run.planned_at <= last)
             count = count_within(generation.timing(), line.planned_at, last) - own
             if own and count != line.range_count:
-                found.append((line, count))
-        return found
+                lines.append((line, count))
+        return lines
 
     def settles_to(self, until: datetime, missing: Sequence[Owed], now: datetime) -> datetime:
         """Returns the instant up to which totals are final: before the first occurrence that is missing or open.
@@ -159,7 +159,7 @@ class Account:
 
     def _chained(self) -> list[Owed]:
         """Returns the missing links between the known ones, for series that follow their actual starts."""
-        found: list[Owed] = []
+        links: list[Owed] = []
         for each in self.generations:
             if each.interval is None:
                 continue
@@ -168,8 +168,8 @@ class Account:
             if runs and self.next_at is not None and each is self.generations[-1]:
                 gaps.append((runs[-1], self.next_at))
             for run, following in gaps:
-                found += [Owed(instant, each.number) for instant in links_between(run, following, each.interval)]
-        return found
+                links += [Owed(instant, each.number) for instant in links_between(run, following, each.interval)]
+        return links
 
 
 def links_between(run: Run, following: datetime, interval: timedelta) -> list[datetime]:

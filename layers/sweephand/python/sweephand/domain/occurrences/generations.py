@@ -67,11 +67,11 @@ class Generation:
         """
         timing = self.timing()
         last = until if self.through is None else min(until, self.through)
-        found: Iterable[datetime] = ()
+        by_rule: Iterable[datetime] = ()
         if timing.actual_start_interval_s is None:
-            found = between(timing.rule, max(since, self.began), last, most)
+            by_rule = between(timing.rule, max(since, self.began), last, most)
         first = [self.first] if self.first is not None and since < self.first <= last else []
-        return sorted({*first, *found})[:most]
+        return sorted({*first, *by_rule})[:most]
 
 
 def began(schedule: Schedule) -> datetime:
@@ -141,11 +141,11 @@ def owed_between(generations: Iterable[Generation], since: datetime, until: date
 
     An instant of two generations (a one-time instant sent by both) is one occurrence of the earlier one.
     """
-    found: dict[datetime, int] = {}
+    numbers: dict[datetime, int] = {}
     for each in sorted(generations, key=lambda generation: generation.number):
         for instant in each.instants(since, until, most):
-            found.setdefault(instant, each.number)
-    return [Owed(instant, found[instant]) for instant in sorted(found)[:most]]
+            numbers.setdefault(instant, each.number)
+    return [Owed(instant, numbers[instant]) for instant in sorted(numbers)[:most]]
 
 
 # From one plan to the next
@@ -172,15 +172,15 @@ class Start:
 
 def counted_after(before: Schedule, old: Timing, since: datetime) -> set[datetime]:
     """Returns the instants after `since` that a schedule has sent and counted, by its plan and by earlier ones."""
-    found = {each for each in before.still_due if each > since}
+    counted = {each for each in before.still_due if each > since}
     sent_to = sent_until(before)
     if sent_to is None or sent_to <= since:
-        return found
+        return counted
     if old.actual_start_interval_s is not None:
-        return found | _chained(before, old, since)
+        return counted | _chained(before, old, since)
     if before.first_at is not None and since < before.first_at <= sent_to:
-        found.add(before.first_at)
-    return found | set(between(old.rule, max(since, began(before)), sent_to, series.MOST_AT_ONCE))
+        counted.add(before.first_at)
+    return counted | set(between(old.rule, max(since, began(before)), sent_to, series.MOST_AT_ONCE))
 
 
 def _chained(before: Schedule, old: Timing, since: datetime) -> set[datetime]:
@@ -192,11 +192,11 @@ def _chained(before: Schedule, old: Timing, since: datetime) -> set[datetime]:
     else:
         last = None if before.next_run_at is None else before.next_run_at - step
     first = before.first_at or old.rule.next_after(began(before))
-    found: set[datetime] = set()
+    counted: set[datetime] = set()
     while last is not None and first is not None and last > since and last >= first:
-        found.add(last)
+        counted.add(last)
         last -= step
-    return found
+    return counted
 
 
 def start_of(

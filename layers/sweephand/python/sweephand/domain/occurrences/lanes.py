@@ -50,16 +50,16 @@ def past(schedule: Schedule, timing: Timing, since: datetime, now: datetime) -> 
     begin = epoch_s(known_since(schedule, timing, since, now))
     if until is None or timing.actual_start_interval_s is not None:
         return NONE
-    found: list[int] = []
+    instants: list[int] = []
     left_out = 0
     with suppress(Undecided), limited():
         at = timing.rule.until(epoch_s(min(until, now)))
-        while at is not None and at > begin and len(found) < MOST:
-            found.append(at)
+        while at is not None and at > begin and len(instants) < MOST:
+            instants.append(at)
             at = timing.rule.until(at - 1)
         if at is not None and at > begin:
             left_out = timing.rule.count(begin, at, COUNTED_MOST)
-    return Some(found[::-1], left_out)
+    return Some(instants[::-1], left_out)
 
 
 def planned(schedule: Schedule, timing: Timing, now: datetime, until: datetime) -> Some:
@@ -68,8 +68,8 @@ def planned(schedule: Schedule, timing: Timing, now: datetime, until: datetime) 
     if by_rule_alone(schedule, timing):
         return _by_rule(timing, epoch_s(max(now, generations.began(schedule))), last)
     ahead = upcoming.ahead(schedule, timing, now, COUNTED_MOST)
-    found = [at for each in ahead if (at := epoch_s(each.instant)) <= last]
-    return Some(found[:MOST], max(0, len(found) - MOST))
+    instants = [at for each in ahead if (at := epoch_s(each.instant)) <= last]
+    return Some(instants[:MOST], max(0, len(instants) - MOST))
 
 
 def by_rule_alone(schedule: Schedule, timing: Timing) -> bool:
@@ -84,13 +84,13 @@ def by_rule_alone(schedule: Schedule, timing: Timing) -> bool:
 
 
 def _by_rule(timing: Timing, after: int, last: int) -> Some:
-    found: list[int] = []
+    instants: list[int] = []
     left_out = 0
     with suppress(Undecided), limited():
-        found.extend(islice(timing.rule.seconds(after, last), MOST))
-        if len(found) == MOST:
-            left_out = timing.rule.count(found[-1], last, COUNTED_MOST)
-    return Some(found, left_out)
+        instants.extend(islice(timing.rule.seconds(after, last), MOST))
+        if len(instants) == MOST:
+            left_out = timing.rule.count(instants[-1], last, COUNTED_MOST)
+    return Some(instants, left_out)
 
 
 def merged(some: list[Some], *, latest: bool) -> Some:
@@ -115,24 +115,24 @@ def slots(schedule: Schedule, timing: Timing, begin: datetime, slot_s: int, coun
             return _slots_by_rule(timing, second, slot_s, count)
         return None
     ahead = upcoming.next_runs(schedule, timing, from_s(second - 1), COUNTED_MOST)
-    found = [0] * count
+    counts = [0] * count
     for each in ahead.instants:
         place = (epoch_s(each) - second) // slot_s
         if place < count:
-            found[place] += 1
-    return tuple(found) if ahead.exact else None
+            counts[place] += 1
+    return tuple(counts) if ahead.exact else None
 
 
 @lru_cache(maxsize=4096)
 def _slots_by_rule(timing: Timing, begin: int, slot_s: int, count: int) -> tuple[int, ...]:
     """Returns the same for a rule. It is cached, because many schedules share a rule. Raises Undecided."""
-    found = [0] * count
+    counts = [0] * count
     last = begin + slot_s * count - 1
     if timing.rule.count(begin - 1, last, FEW + 1) <= FEW:
         for second in timing.rule.seconds(begin - 1, last):
-            found[(second - begin) // slot_s] += 1
+            counts[(second - begin) // slot_s] += 1
     else:
         for place in range(count):
             first = begin + slot_s * place
-            found[place] = timing.rule.count(first - 1, first + slot_s - 1, slot_s)
-    return tuple(found)
+            counts[place] = timing.rule.count(first - 1, first + slot_s - 1, slot_s)
+    return tuple(counts)

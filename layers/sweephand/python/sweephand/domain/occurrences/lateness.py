@@ -27,10 +27,10 @@ CATCHES_UP = (Misfire.SAP, Misfire.ALL)
 """The types that send missed occurrences one after the other and therefore have a rate."""
 
 
-def inactive(given: Mapping[str, Any]) -> dict[str, str]:
+def inactive(policy: Mapping[str, Any]) -> dict[str, str]:
     """Returns the members of a `misfire` that have no effect, each with the reason."""
-    kind = given.get("type", Misfire.SAP)
-    if "ratePerMinute" not in given or kind in CATCHES_UP or kind not in tuple(Misfire):
+    kind = policy.get("type", Misfire.SAP)
+    if "ratePerMinute" not in policy or kind in CATCHES_UP or kind not in tuple(Misfire):
         return {}
     return {"ratePerMinute": f'the type is "{kind}", which sends no missed occurrences one after the other'}
 

@@ -142,14 +142,14 @@ def comes_too_late(
 
 def too_late_at(timing: Timing, policy: Policy, instant: datetime, *, through: datetime | None) -> datetime | None:
     """Returns when `comes_too_late` begins to hold for an occurrence; None if it never does."""
-    found = [] if policy.max_lateness_s is None else [instant + timedelta(seconds=policy.max_lateness_s) + SECOND]
+    limits = [] if policy.max_lateness_s is None else [instant + timedelta(seconds=policy.max_lateness_s) + SECOND]
     if policy.type is Misfire.SKIP:
-        found.append(instant + FRESH)
+        limits.append(instant + FRESH)
     elif policy.type is not Misfire.ALL:
         following = _following(timing, instant, instant)
         if following is not None and (through is None or following <= through):
-            found.append(max(following, instant + (ALL_UNDER if policy.type is Misfire.SAP else FRESH)))
-    return min(found, default=None)
+            limits.append(max(following, instant + (ALL_UNDER if policy.type is Misfire.SAP else FRESH)))
+    return min(limits, default=None)
 
 
 def _following(timing: Timing, instant: datetime, accepted_at: datetime) -> datetime | None:

@@ -28,16 +28,16 @@ def offset_of(packed: str, instant: datetime | None) -> int | None:
     if instant is None or not names_zone(packed):
         return None
     try:
-        there = zone(json.loads(packed)["zone"])
+        its_zone = zone(json.loads(packed)["zone"])
     except (LookupError, TypeError, ValueError):
         return None
     second = to_second(instant)
-    piece = there.piece(second)
-    if second - there.starts[piece] < there.jump(piece):
+    piece = its_zone.piece(second)
+    if second - its_zone.starts[piece] < its_zone.jump(piece):
         mark = load_or_never(packed).rule.moved_by(second)
         if mark is not None and (mark.rule, mark.zone) == ("dstGap", None):
             return wall_of(mark.local_time) - second
-    return there.offsets[piece]
+    return its_zone.offsets[piece]
 
 
 def is_moved(timing: Timing, instant: datetime) -> bool:
@@ -69,11 +69,11 @@ def moved_to(timing: Timing, instant: datetime, offset_s: int | None) -> datetim
 
 def nearest(timing: Timing, instant: datetime) -> datetime | None:
     """Returns the instant of the rule that is nearest, the later one of two; None if none is within a day."""
-    found = [timing.rule.last_until(instant), timing.rule.next_after(instant)]
-    near = [each for each in found if each is not None and abs(each - instant) <= FURTHEST]
+    neighbours = [timing.rule.last_until(instant), timing.rule.next_after(instant)]
+    near = [each for each in neighbours if each is not None and abs(each - instant) <= FURTHEST]
     return min(reversed(near), key=lambda each: abs(each - instant), default=None)
 
 
-def _first_at(there: Zone, wall: int) -> int:
+def _first_at(its_zone: Zone, wall: int) -> int:
     """Returns the first second at which the clock reads a wall time; the end of the gap if it never does."""
-    return next(iter(there.instants(wall)), None) or there.around_gap(wall)[0]
+    return next(iter(its_zone.instants(wall)), None) or its_zone.around_gap(wall)[0]

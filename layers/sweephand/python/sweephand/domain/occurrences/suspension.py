@@ -46,11 +46,11 @@ class Suspensions:
     def of(self, tenant: str, collection: str | None) -> Suspension | None:
         """Returns the suspension of a schedule's tenant or collection, whichever lasts longer."""
         keys: set[Key] = {(tenant, None), (tenant, collection)}
-        found = [self.by_key[key] for key in keys if key in self.by_key]
-        lasting = [each for each in found if each.until is None]
-        if lasting or not found:
+        applying = [self.by_key[key] for key in keys if key in self.by_key]
+        lasting = [each for each in applying if each.until is None]
+        if lasting or not applying:
             return lasting[0] if lasting else None
-        return Suspension(max(each.until for each in found if each.until is not None))
+        return Suspension(max(each.until for each in applying if each.until is not None))
 
     def holds(self, tenant: str, sweep: SweepText) -> bool:
         """Returns True for a schedule that waits for its occurrence and must not be sent now."""

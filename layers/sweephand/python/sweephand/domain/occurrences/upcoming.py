@@ -43,18 +43,18 @@ NO_RUNS = NextRuns([], exact=True)
 def next_runs(schedule: Schedule, timing: Timing, now: datetime, limit: int) -> NextRuns:
     """Returns the next instants. Hard schedules of one answer share its limit."""
     with for_one() as asked:
-        found = ahead(schedule, timing, now, limit)
-    return NextRuns([each.instant for each in found], asked.whole)
+        occurrences = ahead(schedule, timing, now, limit)
+    return NextRuns([each.instant for each in occurrences], asked.whole)
 
 
 def next_of_job(schedules: Iterable[Schedule], now: datetime) -> tuple[NextRuns, Schedule | None]:
     """Returns the next instant of a job, and its schedule. exact: whether those of all schedules are."""
-    exact, found = True, list[tuple[datetime, Schedule]]()
+    exact, instants = True, list[tuple[datetime, Schedule]]()
     for each in schedules:
         own = next_runs(each, load_or_never(each.packed), now, 1)
         exact = exact and own.exact
-        found += [(at, each) for at in own.instants]
-    at, owner = min(found, key=lambda pair: pair[0], default=(None, None))
+        instants += [(at, each) for at in own.instants]
+    at, owner = min(instants, key=lambda pair: pair[0], default=(None, None))
     return NextRuns([] if at is None else [at], exact), owner
 
 
@@ -105,8 +105,8 @@ def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime,
     still due from before run anyway.
     """
     looked_at = LOOKED_AT_FOR_EACH * limit
-    found = ahead(schedule, timing, after, looked_at)
-    older = {each.instant for each in found}.difference(schedule.still_due)
+    occurrences = ahead(schedule, timing, after, looked_at)
+    older = {each.instant for each in occurrences}.difference(schedule.still_due)
     both = set[datetime]()
     with suppress(Undecided):
         newer_ones = {each.instant for each in preview(newer, after, looked_at)}.difference(schedule.still_due)
@@ -115,22 +115,22 @@ def _certain(schedule: Schedule, timing: Timing, newer: Timing, after: datetime,
             sent = sum(each < (schedule.next_run_at or after) for each in older)
             left = sent + left_after(schedule, timing, after)
             both.intersection_update(sorted(older | newer_ones)[:left])
-    return [each for each in found if each.instant in both or each.instant in schedule.still_due][:limit]
+    return [each for each in occurrences if each.instant in both or each.instant in schedule.still_due][:limit]
 
 
 def _own(schedule: Schedule, timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     """Returns the next occurrences of the generation in force."""
     try:
-        found = _planned(schedule, timing, after, limit)
+        occurrences = _planned(schedule, timing, after, limit)
     except Undecided:  # the sweep will take the schedule out of service when it reaches this point
         at = schedule.next_run_at
-        found = [] if at is None or at <= after else [Occurrence(at, None)]
+        occurrences = [] if at is None or at <= after else [Occurrence(at, None)]
     if schedule.state is ScheduleState.ENDING:
-        return [each for each in found if _was_sent(schedule, timing, each.instant)]
+        return [each for each in occurrences if _was_sent(schedule, timing, each.instant)]
     if timing.count is None or schedule.next_run_at is None:
-        return found
-    sent = [each for each in found if each.instant < schedule.next_run_at]
-    return (sent + found[len(sent) : len(sent) + left_after(schedule, timing, after)])[:limit]
+        return occurrences
+    sent = [each for each in occurrences if each.instant < schedule.next_run_at]
+    return (sent + occurrences[len(sent) : len(sent) + left_after(schedule, timing, after)])[:limit]
 
 
 def _was_sent(schedule: Schedule, timing: Timing, instant: datetime) -> bool:

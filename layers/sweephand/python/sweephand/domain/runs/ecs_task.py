@@ -73,10 +73,10 @@ def client_token(tenant: str, run_id: str, attempt: int) -> str:
 
 def read_mark(text: object) -> Marked | None:
     """Reads a mark. Returns None for a task that no run of this service started."""
-    found = _MARK.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = _MARK.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         return None
-    tenant, attempt, owner, uuid = found.groups()
+    tenant, attempt, owner, uuid = match.groups()
     return Marked(tenant, _long(owner), _long(uuid), int(attempt))
 
 
@@ -97,9 +97,9 @@ def read_change(body: str) -> Change | None:
         return None
 
 
-def _container(given: dict[str, Any]) -> Container:
-    code = given.get("exitCode")
-    return Container(str(given["name"]), code if isinstance(code, int) else None, _text(given.get("reason")))
+def _container(described: dict[str, Any]) -> Container:
+    code = described.get("exitCode")
+    return Container(str(described["name"]), code if isinstance(code, int) else None, _text(described.get("reason")))
 
 
 def judged(change: Change, container: str | None) -> tuple[bool, str]:

@@ -129,22 +129,22 @@ def keep(reference: str, facts: Mapping[str, Any] | None) -> None:
 
     facts: None if the calendar was deleted. Content never changes, so it does not matter who read it first.
     """
-    found = None if facts is None else calendar(reference, facts)
+    kept_calendar = None if facts is None else calendar(reference, facts)
     with _lock:
         while len(_kept) >= MOST_KEPT:
             del _kept[next(iter(_kept))]
-        _kept[reference] = found
+        _kept[reference] = kept_calendar
 
 
 def kept(reference: str) -> Calendar:
     """Returns a kept calendar. Raises Unavailable if nobody has read it, ValueError if it was deleted."""
     try:
-        found = _kept[reference]
+        kept_calendar = _kept[reference]
     except KeyError:
         raise Unavailable("a calendar has not been read") from None
-    if found is None:
+    if kept_calendar is None:
         raise ValueError(f"the calendar {reference} is gone")
-    return found
+    return kept_calendar
 
 
 # How a schedule names calendars
@@ -173,8 +173,8 @@ class Use:
 
 def references(packed: str) -> list[str]:
     """Returns the references in a string that contains the packed timing of a schedule."""
-    found = _REFERENCES.search(packed)
-    return [] if found is None else [Use.read(text).reference for text in json.loads(f"[{found[1]}]")]
+    match = _REFERENCES.search(packed)
+    return [] if match is None else [Use.read(text).reference for text in json.loads(f"[{match[1]}]")]
 
 
 # The series
@@ -188,23 +188,23 @@ class Filtered(ByCalendars):
     filter: Filter
 
     def after(self, second: int) -> int | None:
-        found = self.series.after(second)
-        while found is not None:
+        candidate = self.series.after(second)
+        while candidate is not None:
             spend(3)
-            free = self.filter.near(found, 1)
-            if free is None or free == found:
+            free = self.filter.near(candidate, 1)
+            if free is None or free == candidate:
                 return free
-            found = self.series.after(free - 1)
+            candidate = self.series.after(free - 1)
         return None
 
     def until(self, second: int) -> int | None:
-        found = self.series.until(second)
-        while found is not None:
+        candidate = self.series.until(second)
+        while candidate is not None:
             spend(3)
-            free = self.filter.near(found, -1)
-            if free is None or free == found:
+            free = self.filter.near(candidate, -1)
+            if free is None or free == candidate:
                 return free
-            found = self.series.until(free)
+            candidate = self.series.until(free)
         return None
 
     def comes(self, second: int) -> int | None:
@@ -260,22 +260,22 @@ def left_out(series: Series, after: int, until: int) -> Iterator[tuple[int, int]
 
     Each comes with the index of the first calendar that stops it. Raises Undecided.
     """
-    found = of_calendars(series)
-    if found is None:
+    filtered = of_calendars(series)
+    if filtered is None:
         return
-    second = found.series.after(after)
+    second = filtered.series.after(after)
     while second is not None and second <= until:
         spend(3)
-        stopped = found.filter.stopped(second)
+        stopped = filtered.filter.stopped(second)
         if stopped is None:
             return
         if stopped > second:
-            second = found.series.after(stopped - 1)
+            second = filtered.series.after(stopped - 1)
             continue
-        first = found.filter.first(second)
-        if found.comes(second) is None and first is not None:
+        first = filtered.filter.first(second)
+        if filtered.comes(second) is None and first is not None:
             yield second, first
-        second = found.series.after(second)
+        second = filtered.series.after(second)
 
 
 def of_calendars(series: Series) -> Filtered | Rolled | None:

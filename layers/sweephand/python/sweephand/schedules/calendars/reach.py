@@ -150,7 +150,7 @@ def _of_dates(walls: Spans) -> Spans:
 def _weekdays(parts: Sequence[_Parts], asked: Asked) -> int:
     """Returns the weekdays on which times of the series lie in hours that the calendars leave free: bit 0 is Monday."""
     zones = tuple(each.zone for each in parts)
-    found = 0
+    weekdays = 0
     for ahead in _differences(zones, asked.by, asked.since):
         shut: list[tuple[int, int]] = []
         for each, ahead_s in zip(parts, ahead, strict=True):
@@ -159,8 +159,8 @@ def _weekdays(parts: Sequence[_Parts], asked: Asked) -> int:
         stretches = _other(spans(shut))
         if any(meets(asked.times, begin, end) for begin, end in stretches):
             for begin, end in stretches:
-                found |= (2 << (end - 1) // DAY_S) - (1 << begin // DAY_S)
-    return found
+                weekdays |= (2 << (end - 1) // DAY_S) - (1 << begin // DAY_S)
+    return weekdays
 
 
 def _differences(zones: tuple[Zone, ...], by: Zone, since: int) -> list[tuple[int, ...]]:
@@ -174,11 +174,11 @@ def _differences(zones: tuple[Zone, ...], by: Zone, since: int) -> list[tuple[in
 def _all_differences(zones: tuple[Zone, ...], by: Zone) -> tuple[tuple[tuple[int, ...], int], ...]:
     """Returns each combination with the end of the last stretch of time in which it holds."""
     starts = sorted({start for zone in (*zones, by) for start in zone.starts})
-    found = {}
+    ends = {}
     for begin, end in pairwise([*starts, 1 << 40]):
         mine = by.offsets[by.piece(begin)]
-        found[tuple(zone.offsets[zone.piece(begin)] - mine for zone in zones)] = end
-    return tuple(found.items())
+        ends[tuple(zone.offsets[zone.piece(begin)] - mine for zone in zones)] = end
+    return tuple(ends.items())
 
 
 # Hours of a week: seconds since Monday's midnight

@@ -81,10 +81,10 @@ class Filter:
             if passed is None or (passed - last) * step > 0:
                 return None
             stopped = (each.times.find(passed, not each.include, step) for each in self.stops if each.rolls)
-            found = nearest(stopped, step)
-            if found is None or found == passed:
-                return found
-            second = found
+            free = nearest(stopped, step)
+            if free is None or free == passed:
+                return free
+            second = free
 
     def first(self, second: int) -> int | None:
         """Returns the index of the first calendar that stops this second."""
@@ -145,7 +145,7 @@ class Rolled(ByCalendars):
         wall = self.zone.wall(second)
         walls = [] if self.series.only_stands_in(second) else [wall]
         walls += [missing for missing, at in self.series.missing(wall - _NEAR, wall) if at == second]
-        return [found for each in walls if (found := self._on_free_day(each)) is not None]
+        return [place for each in walls if (place := self._on_free_day(each)) is not None]
 
     def _places(self, second: int) -> list[int]:
         """Returns the instants at which an occurrence comes, whether it is stopped or not."""
@@ -204,10 +204,10 @@ class Rolled(ByCalendars):
             shift = -self.step * days * DAY_S
             first, past = self._at(walls[0][0] + shift), self._past(walls[-1][1] + shift)
             if (near >= first or past > reached) if self.step > 0 else (near < past):
-                found = self.series.until(past - 1) if self.step > 0 else self.series.after(first - 1)
-                if found is None:
+                candidate = self.series.until(past - 1) if self.step > 0 else self.series.after(first - 1)
+                if candidate is None:
                     break
-                near, reached = found, past
+                near, reached = candidate, past
             if first <= near < past:
                 source = self._source(walls, shift, way, edge)
                 if source is not None:
@@ -221,13 +221,13 @@ class Rolled(ByCalendars):
         """Returns the first wall time (way -1: the last), moved by `shift`, at which an occurrence rolls."""
         for target, target_end in walls[::way]:
             low, high = target + shift, target_end + shift
-            found = self._read(low, high, way)
+            source = self._read(low, high, way)
             begin, end = (low, min(high, edge)) if self.step > 0 else (max(low, edge), high)
             if begin < end and self.zone.piece(begin - _NEAR) != self.zone.piece(end + _NEAR):
                 rolling = (wall for wall, at in self.series.missing(begin, end) if self.filter.rolling(at, 1, at) == at)
-                found = nearest((found, *rolling), way)
-            if found is not None:
-                return found
+                source = nearest((source, *rolling), way)
+            if source is not None:
+                return source
         return None
 
     def _read(self, low: int, high: int, way: int) -> int | None:
@@ -235,21 +235,21 @@ class Rolled(ByCalendars):
         first, last = self._at(low), self._end(high) - 1
         plain = self.zone.piece(first - _NEAR) == self.zone.piece(last)
         best: int | None = None
-        found = self.series.after(first - 1) if way > 0 else self.series.until(last)
-        while found is not None and first <= found <= last:
+        candidate = self.series.after(first - 1) if way > 0 else self.series.until(last)
+        while candidate is not None and first <= candidate <= last:
             spend(10)
-            rolling = self.filter.rolling(found, way, last if way > 0 else first)
+            rolling = self.filter.rolling(candidate, way, last if way > 0 else first)
             if rolling is None:
                 break
-            if rolling == found:
-                wall = self.zone.wall(found)
-                own = low <= wall < high and (plain or not self.series.only_stands_in(found))
+            if rolling == candidate:
+                wall = self.zone.wall(candidate)
+                own = low <= wall < high and (plain or not self.series.only_stands_in(candidate))
                 if own and (best is None or (wall - best) * way < 0):
                     best = wall
                 if plain and best is not None:
                     break
                 rolling += way
-            found = self.series.after(rolling - 1) if way > 0 else self.series.until(rolling)
+            candidate = self.series.after(rolling - 1) if way > 0 else self.series.until(rolling)
         return best
 
     def _still_stopped(self, walls: list[tuple[int, int]], shift: int, stopped: _Stretch) -> list[tuple[int, int]]:
@@ -275,21 +275,21 @@ class Rolled(ByCalendars):
         if len(near) == 3 and abs(near[2] - edge) <= _REACH:
             return edge if rolls_on else nearest((edge, near[0] - way * _REACH), -way)
         near_edge = (each for each in near[:2] if not rolls_on or abs(each - edge) <= _REACH)
-        found: list[int | None] = [at for each in near_edge for at in self._places(each)]
+        candidates: list[int | None] = [at for each in near_edge for at in self._places(each)]
         if rolls_on:
-            found.append(self.series.toward(edge, way))
+            candidates.append(self.series.toward(edge, way))
         elif len(near) == 3:
-            found.append(near[2] - way * _REACH)
-        return nearest((each for each in found if each is not None and (each - edge) * way >= 0), way)
+            candidates.append(near[2] - way * _REACH)
+        return nearest((each for each in candidates if each is not None and (each - edge) * way >= 0), way)
 
     def _three(self, second: int, way: int) -> list[int]:
         """Returns the first three occurrences of the series from `second` on."""
-        found: list[int] = []
+        instants: list[int] = []
         at = self.series.toward(second, way)
-        while at is not None and len(found) < 3:
-            found.append(at)
+        while at is not None and len(instants) < 3:
+            instants.append(at)
             at = self.series.toward(at + way, way)
-        return found
+        return instants
 
     # Wall times as instants, in order: the first of two; the end of the gap if there is none
 
@@ -297,16 +297,16 @@ class Rolled(ByCalendars):
         piece = self.zone.piece(wall - _NEAR)
         if wall + _NEAR < self.zone.ends[piece]:
             return wall - self.zone.offsets[piece]
-        found = self.zone.instants(wall)
-        return found[0] if found else self.zone.around_gap(wall)[0]
+        instants = self.zone.instants(wall)
+        return instants[0] if instants else self.zone.around_gap(wall)[0]
 
     def _end(self, wall: int) -> int:
         """Returns the first second after all at which the clock reads less than `wall`."""
         piece = self.zone.piece(wall - _NEAR)
         if wall + _NEAR < self.zone.ends[piece]:
             return wall - self.zone.offsets[piece]
-        found = self.zone.instants(wall - 1)
-        return found[-1] + 1 if found else self.zone.around_gap(wall - 1)[0]
+        instants = self.zone.instants(wall - 1)
+        return instants[-1] + 1 if instants else self.zone.around_gap(wall - 1)[0]
 
     def _past(self, wall: int) -> int:
         """Returns the same for all times of the rule before `wall`. Times in a gap come up to its length later."""

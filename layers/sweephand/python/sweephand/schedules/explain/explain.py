@@ -66,31 +66,31 @@ def preview(timing: Timing, after: datetime, limit: int) -> list[Occurrence]:
     return search(timing, after, limit).occurrences
 
 
-class Found(NamedTuple):
+class Upcoming(NamedTuple):
     """Occurrences in order. whole: False if some are missing because the next one takes too long to find."""
 
     occurrences: list[Occurrence]
     whole: bool
 
 
-def search(timing: Timing, after: datetime, limit: int) -> Found:
+def search(timing: Timing, after: datetime, limit: int) -> Upcoming:
     """Returns the same as `preview`, and whether the list is complete."""
-    found: list[Occurrence] = []
+    occurrences: list[Occurrence] = []
     try:
         with limited(_MOST_PREVIEWED):
             upcoming = islice(timing.rule.seconds(to_second(after), LAST_SECOND), limit)
-            found.extend(Occurrence(to_instant(second), timing.rule.moved_by(second)) for second in upcoming)
+            occurrences.extend(Occurrence(to_instant(second), timing.rule.moved_by(second)) for second in upcoming)
     except Undecided:
-        if not found:
+        if not occurrences:
             raise
-        return Found(found, whole=False)
-    return Found(found, whole=True)
+        return Upcoming(occurrences, whole=False)
+    return Upcoming(occurrences, whole=True)
 
 
 def dropped(timing: Timing, after: datetime, until: datetime, limit: int) -> list[Dropped]:
     """Returns the first `limit` wall times that dstGap skip leaves out at clock changes in (after, until]."""
-    found = timing.rule.dropped(to_second(after), to_second(until))
-    return [Dropped(to_instant(second), moved_by) for second, moved_by in islice(found, limit)]
+    gaps = timing.rule.dropped(to_second(after), to_second(until))
+    return [Dropped(to_instant(second), moved_by) for second, moved_by in islice(gaps, limit)]
 
 
 def left_out(timing: Timing, after: datetime, until: datetime) -> Iterator[LeftOut]:
@@ -102,14 +102,14 @@ def left_out(timing: Timing, after: datetime, until: datetime) -> Iterator[LeftO
         return
     second, last = to_second(after), to_second(until)
     while True:
-        found: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
         with suppress(Undecided), limited(_MOST_LEFT_OUT):
-            found.extend(islice(calendars.left_out(timing.rule, second, last), _AT_ONCE))
-        for left_out_at, place in found:
+            places.extend(islice(calendars.left_out(timing.rule, second, last), _AT_ONCE))
+        for left_out_at, place in places:
             yield LeftOut(to_instant(left_out_at), place)
-        if len(found) < _AT_ONCE:
+        if len(places) < _AT_ONCE:
             return
-        second = found[-1][0]
+        second = places[-1][0]
 
 
 def local_text(second: int, zone: Zone) -> str:

@@ -98,15 +98,15 @@ def explain_written(timing: Timing, written: Written, counted: Counted | None = 
     if written.second is not None:
         return explain(timing, to_instant(written.second), counted)
     zone = timing.zone
-    found = zone.instants(written.wall)
-    if not found:
+    instants = zone.instants(written.wall)
+    if not instants:
         return _in_gap(timing, written.wall, counted)
-    occurring = [second for second in found if timing.rule.until(second) == second]
-    chosen = (occurring or found)[0]
+    occurring = [second for second in instants if timing.rule.until(second) == second]
+    chosen = (occurring or instants)[0]
     explained = explain(timing, to_instant(chosen), counted)
-    if len(found) == 1:
+    if len(instants) == 1:
         return explained
-    others = " and at ".join(instant_text(second) for second in found)
+    others = " and at ".join(instant_text(second) for second in instants)
     twice = Reason(
         "COMES_TWICE", f"the clock in {zone.name} reads it twice: at {others}; this is {instant_text(chosen)}"
     )
@@ -158,28 +158,28 @@ def _why(timing: Timing, second: int, moved_by: MovedBy | None) -> list[Reason]:
     """Returns the reasons for an occurrence."""
     planned = second
     where = timing.zone if moved_by is None or moved_by.zone is None else zone(moved_by.zone)
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     if isinstance(timing.rule, Jittered):
         planned = timing.rule.series.until(second) or second
         if planned != second:
             text = f"planned for {instant_text(planned)}; jitterSeconds delays it by {second - planned} s"
-            found.append(Reason("PUT_OFF_BY_JITTER", text))
+            reasons.append(Reason("PUT_OFF_BY_JITTER", text))
     if moved_by is None:
-        found.append(Reason("MATCHES", f"{local_text(planned, timing.zone)} is one of its instants"))
+        reasons.append(Reason("MATCHES", f"{local_text(planned, timing.zone)} is one of its instants"))
     elif moved_by.rule == "calendar":
         text = f"comes from {moved_by.local_time}, which its calendars do not allow"
-        found.append(Reason("COMES_FROM_CALENDAR", text))
+        reasons.append(Reason("COMES_FROM_CALENDAR", text))
     elif moved_by.rule == "monthOverflow":
-        found.append(Reason("MOVED_BY_MONTH", _missing(moved_by.local_time)))
+        reasons.append(Reason("MOVED_BY_MONTH", _missing(moved_by.local_time)))
     elif moved_by.rule == "dstGap":
         text = f"stands for {moved_by.local_time}, which the clock in {where.name} jumps over"
-        found.append(Reason("MOVED_BY_GAP", text))
+        reasons.append(Reason("MOVED_BY_GAP", text))
     else:
         first = where.instants(where.wall(planned))[0]
         overlap = "both" if moved_by.effect == "doubled" else "first" if planned == first else "second"
         text = f"the clock in {where.name} reads {moved_by.local_time} twice, and dstOverlap is {overlap}"
-        found.append(Reason("CHOSEN_BY_OVERLAP", text))
-    return found
+        reasons.append(Reason("CHOSEN_BY_OVERLAP", text))
+    return reasons
 
 
 def _missing(local_time: str) -> str:
@@ -416,8 +416,8 @@ def _clock(clock: Clock, time: int) -> Iterator[Reason]:
             yield _differs(name, str(value), english.numbers(bits(mask)))
 
 
-def _differs(field: str, found: str, wanted: str) -> Reason:
-    return Reason("DOES_NOT_MATCH", f"{field}: {found} is not {wanted}", field)
+def _differs(field: str, actual: str, wanted: str) -> Reason:
+    return Reason("DOES_NOT_MATCH", f"{field}: {actual} is not {wanted}", field)
 
 
 _WHY_NOT: dict[type[Series], Callable[[Any, int], Iterator[Reason]]] = {

@@ -84,8 +84,8 @@ def _measure(series: Series, after: int, until: int, budget: _Budget) -> Stretch
     if isinstance(series, Steps):
         return _steps(series, after, until)
     if isinstance(series, OnWallClock) and isinstance(series.pattern, _SHAPED):
-        found = _joined(_by_pieces(series, after, until, budget))
-        return found if found is None or budget.left <= 0 else found._replace(until=until)
+        stretch = _joined(_by_pieces(series, after, until, budget))
+        return stretch if stretch is None or budget.left <= 0 else stretch._replace(until=until)
     if isinstance(series, ByCalendars):
         return _joined(_by_stretches(series, after, until, budget))
     return _walk(series, after, until, budget)
@@ -100,20 +100,20 @@ def _steps(steps: Steps, after: int, until: int) -> Stretch | None:
 
 
 def _walk(series: Series, after: int, until: int, budget: _Budget) -> Stretch | None:
-    found: Stretch | None = None
+    stretch: Stretch | None = None
     try:
         for second in series.seconds(after, until):
             here = Stretch(second, second, None, None, second)
-            found = here if found is None else _join(found, here)
+            stretch = here if stretch is None else _join(stretch, here)
             budget.left -= 1
             if budget.left <= 0:
-                return found
+                return stretch
     except Undecided:
-        if found is None:
+        if stretch is None:
             raise
         budget.left = 0
-        return found
-    return None if found is None else found._replace(until=until)
+        return stretch
+    return None if stretch is None else stretch._replace(until=until)
 
 
 def _by_stretches(series: ByCalendars, after: int, until: int, budget: _Budget) -> Iterator[Stretch]:
@@ -176,8 +176,8 @@ def _calm(pattern: Series, after: int, until: int, budget: _Budget) -> Stretch |
             _of_cycle(listed, first, last) if isinstance(listed, Cycle) else _by_shape(pattern, first, last, budget)
         )
         return Stretch(first, last, min(distances, default=None), max(distances, default=None), until)
-    found = _day_by_day(pattern, first, last, budget)
-    return found._replace(until=until) if found.last == last else found
+    stretch = _day_by_day(pattern, first, last, budget)
+    return stretch._replace(until=until) if stretch.last == last else stretch
 
 
 def _day_by_day(pattern: OnDays | SteppedClock | Within, first: int, last: int, budget: _Budget) -> Stretch:
@@ -192,11 +192,11 @@ def _day_by_day(pattern: OnDays | SteppedClock | Within, first: int, last: int, 
         ended = min(last, latest)
         key = (begun % _DAY_S, ended % _DAY_S, _phase(times, begun // _DAY_S))
         if key not in budget.known:
-            found, reached = _on_day(times, begun, ended, budget)
+            of_day, reached = _on_day(times, begun, ended, budget)
             if reached < ended:
-                distances |= found
+                distances |= of_day
                 return Stretch(first, reached, min(distances, default=None), max(distances, default=None), reached)
-            budget.known[key] = found
+            budget.known[key] = of_day
         distances |= budget.known[key]
         following = None if ended == last else pattern.after(end)
         if following is None:
@@ -220,17 +220,17 @@ def _on_day(times: _OfDay, first: int, last: int, budget: _Budget) -> tuple[set[
         return set(within_day(times.clock, first % _DAY_S, last % _DAY_S)), last
     if isinstance(times, Cycle | Expanded):
         return _by_shape(times, first, last, budget), last
-    found: set[int] = set()
+    distances: set[int] = set()
     while True:
         budget.left -= 1
         end = min(last, first + _open_s(times.clock, first % _DAY_S))
         reached = end - (end - first) % times.steps.step_s
         if reached > first:
-            found.add(times.steps.step_s)
+            distances.add(times.steps.step_s)
         following = None if reached >= last else times.after(reached)
         if following is None or budget.left <= 0:
-            return found, reached
-        found.add(following - reached)
+            return distances, reached
+        distances.add(following - reached)
         first = following
 
 
@@ -278,10 +278,10 @@ def _expanded(expanded: Expanded, first: int, last: int) -> set[int]:
     begin, end = bisect_left(offsets, first - begun), bisect_right(offsets, last - ended)
     if begun == ended:
         return {later - one for one, later in pairwise(offsets[begin:end])}
-    found = {each - (offsets[-1] - offsets[0]) for each in _of_cycle(units, begun, ended)}
+    distances = {each - (offsets[-1] - offsets[0]) for each in _of_cycle(units, begun, ended)}
     whole = units.after(begun) != ended
     parts = (offsets,) if whole else (offsets[begin:], offsets[:end])
-    return found | {later - one for part in parts for one, later in pairwise(part)}
+    return distances | {later - one for part in parts for one, later in pairwise(part)}
 
 
 @lru_cache(maxsize=1024)
@@ -303,16 +303,16 @@ def _distances(units: tuple[tuple[int, int], ...], first: int, last: int) -> set
     chosen = [number for number in bits(mask) if begin <= number <= end]
     lowest = sum(((each & -each).bit_length() - 1) * each_s for each, each_s in below)
     highest = sum((each.bit_length() - 1) * each_s for each, each_s in below)
-    found = {(later - number) * unit_s - (highest - lowest) for number, later in pairwise(chosen)}
-    found |= _distances(below, into, highest) | _distances(below, lowest, rest)
-    return found | _distances(below, lowest, highest) if len(chosen) > 2 else found
+    distances = {(later - number) * unit_s - (highest - lowest) for number, later in pairwise(chosen)}
+    distances |= _distances(below, into, highest) | _distances(below, lowest, rest)
+    return distances | _distances(below, lowest, highest) if len(chosen) > 2 else distances
 
 
 def _joined(stretches: Iterator[Stretch]) -> Stretch | None:
-    found: Stretch | None = None
+    stretch: Stretch | None = None
     for each in stretches:
-        found = each if found is None else _join(found, each)
-    return found
+        stretch = each if stretch is None else _join(stretch, each)
+    return stretch
 
 
 def _join(earlier: Stretch, later: Stretch) -> Stretch:

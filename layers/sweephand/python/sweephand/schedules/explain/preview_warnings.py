@@ -77,13 +77,13 @@ class Caution:
 def cautions(timing: Timing, after: datetime) -> list[Caution]:
     """Returns all warnings about what the schedule does after an instant; most schedules have none."""
     second = to_second(after)
-    found: list[Caution] = []
+    listed: list[Caution] = []
     try:
         with limited():
-            found.extend(_cautions(timing, second))
+            listed.extend(_cautions(timing, second))
     except Undecided:
-        found.append(Caution("HARD_TO_COMPUTE", "some of its occurrences take too long to compute"))
-    return found
+        listed.append(Caution("HARD_TO_COMPUTE", "some of its occurrences take too long to compute"))
+    return listed
 
 
 def _cautions(timing: Timing, second: int) -> Iterator[Caution]:
@@ -251,9 +251,9 @@ class _Ahead(NamedTuple):
         """Returns the first occurrence that a time rule decides at a clock change, or a wall time that is left out."""
         after = max(self.after, start + min(0, jump) - 1)
         until = min(self.until, start + abs(jump) - 1)
-        for found in self.series.dropped(after, until):
-            if found[1].zone is None:
-                return found
+        for marked in self.series.dropped(after, until):
+            if marked[1].zone is None:
+                return marked
         for second in islice(self.series.seconds(after, until), _MOST_LOOKED_AT):
             moved_by = self.series.moved_by(second)
             if moved_by is not None and moved_by.zone is None and moved_by.rule in {"dstGap", "dstOverlap"}:
@@ -357,8 +357,8 @@ def _bent(clock: OnWallClock, after: int) -> bool:
 def _touched(clock: OnWallClock, wall: int, jump: int) -> bool:
     """Returns whether a time of the pattern lies where the clock jumps by `jump` seconds from `wall`."""
     begin, end = sorted((wall, wall + jump))
-    found = clock.pattern.after(begin - 1)
-    return found is not None and found < end
+    instant = clock.pattern.after(begin - 1)
+    return instant is not None and instant < end
 
 
 def _own_beginning(facts: dict[str, Any]) -> list[int]:

@@ -90,9 +90,9 @@ class Weekly:
         begin = MONDAY + (second - MONDAY) // WEEK_S * WEEK_S
         for weeks in range(3):
             asked = second - begin if weeks == 0 else 0 if step > 0 else WEEK_S - 1
-            found = self.week.find(asked, covered, step)
-            if found is not None and 0 <= found < WEEK_S:
-                return begin + found
+            of_week = self.week.find(asked, covered, step)
+            if of_week is not None and 0 <= of_week < WEEK_S:
+                return begin + of_week
             begin += step * WEEK_S
         return None
 
@@ -111,18 +111,18 @@ class On:
             spend(2)
             offset, end = offsets[piece], self.zone.ends[piece]
             wall = self.walls.find(second + offset, covered, step)
-            found = None if wall is None else wall - offset
-            if found is not None and starts[piece] <= found < end:
-                return found
+            candidate = None if wall is None else wall - offset
+            if candidate is not None and starts[piece] <= candidate < end:
+                return candidate
             # Close to its end the next piece may repeat earlier wall times; else pieces are skipped.
             near = end - second <= _NEAR if step > 0 else second - starts[piece] < _NEAR
-            if found is None and not near:
+            if candidate is None and not near:
                 return None
             piece += step
             if not 0 <= piece < len(starts):
                 return None
-            if found is not None and not near:
-                far = self.zone.piece(found - step * _NEAR)
+            if candidate is not None and not near:
+                far = self.zone.piece(candidate - step * _NEAR)
                 piece = max(piece, far) if step > 0 else min(piece, far)
             second = starts[piece] if step > 0 else self.zone.ends[piece] - 1
 
@@ -140,10 +140,10 @@ class Together:
         return nearest((part.find(second, covered, step) for part in self.parts), step)
 
 
-def nearest(found: Iterable[int | None], step: int) -> int | None:
+def nearest(candidates: Iterable[int | None], step: int) -> int | None:
     """Returns the first of some seconds in the direction of `step`."""
     best = None
-    for second in found:
+    for second in candidates:
         if second is not None and (best is None or (second - best) * step < 0):
             best = second
     return best
@@ -155,11 +155,11 @@ def agreed(wanted: Sequence[tuple[Stretches, bool]], second: int, step: int) -> 
         spend()
         moved = False
         for part, covered in wanted:
-            found = part.find(second, covered, step)
-            if found is None:
+            candidate = part.find(second, covered, step)
+            if candidate is None:
                 return None
-            moved = moved or found != second
-            second = found
+            moved = moved or candidate != second
+            second = candidate
         if not moved:
             return second
 

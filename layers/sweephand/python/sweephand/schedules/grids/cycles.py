@@ -70,12 +70,12 @@ def meeting(step: int, anchor: int, day: int, times: Iterable[int]) -> tuple[int
     common = gcd(step, day)
     turns = step // common
     inverse = pow(day // common, -1, turns)
-    met = []
+    slots = []
     for time in times:
         away, rest = divmod(anchor - time, common)
         if not rest:
-            met.append(away * inverse % turns * day + time)
-    return turns * day, tuple(sorted(met))
+            slots.append(away * inverse % turns * day + time)
+    return turns * day, tuple(sorted(slots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ class Slots(Series):
     times: Cycle | Never = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        period, met = meeting(self.every, self.anchor, DAY_S // self.size_s, bits(self.chosen))
+        period, slots = meeting(self.every, self.anchor, DAY_S // self.size_s, bits(self.chosen))
         minutes = bits(self.minutes)
-        residues = tuple(slot * self.size_s + minute * 60 for slot in met for minute in minutes)
+        residues = tuple(slot * self.size_s + minute * 60 for slot in slots for minute in minutes)
         object.__setattr__(self, "times", Cycle(period * self.size_s, residues) if residues else Never())
 
     def after(self, second: int) -> int | None:
@@ -127,52 +127,52 @@ class SteppedClock(Series):
         for _ in range(_FEW):
             if second > _LAST_WALL:
                 return None
-            found = second + self.steps.step_s - (second - self.steps.anchor) % self.steps.step_s
-            day, time = divmod(found, DAY_S)
+            instant = second + self.steps.step_s - (second - self.steps.anchor) % self.steps.step_s
+            day, time = divmod(instant, DAY_S)
             if self.clock.until(time) == time:
-                return found
+                return instant
             at = self.clock.after(time)
             second = (day + 1) * DAY_S - 1 if at is None else day * DAY_S + at - 1
-        met, turn, step = self._place((second - self.steps.anchor) // self.steps.step_s + 1)
-        following = bisect_right(met, met[step])
-        if following == len(met):
-            turn, following = turn + 1, bisect_right(met, 0)
-        return self._instant(met, turn, following - 1)
+        hits, turn, step = self._place((second - self.steps.anchor) // self.steps.step_s + 1)
+        following = bisect_right(hits, hits[step])
+        if following == len(hits):
+            turn, following = turn + 1, bisect_right(hits, 0)
+        return self._instant(hits, turn, following - 1)
 
     def until(self, second: int) -> int | None:
         for _ in range(_FEW):
             if second < FIRST_DAY * DAY_S:
                 return None
-            found = second - (second - self.steps.anchor) % self.steps.step_s
-            day, time = divmod(found, DAY_S)
+            instant = second - (second - self.steps.anchor) % self.steps.step_s
+            day, time = divmod(instant, DAY_S)
             at = self.clock.until(time)
             if at == time:
-                return found
+                return instant
             second = day * DAY_S + (-1 if at is None else at)
-        met, turn, step = self._place((second - self.steps.anchor) // self.steps.step_s)
-        counted = met[step + 1]
+        hits, turn, step = self._place((second - self.steps.anchor) // self.steps.step_s)
+        counted = hits[step + 1]
         if not counted:
-            turn, counted = turn - 1, met[-1]
-        return self._instant(met, turn, bisect_left(met, counted) - 1)
+            turn, counted = turn - 1, hits[-1]
+        return self._instant(hits, turn, bisect_left(hits, counted) - 1)
 
     def count(self, after: int, until: int, limit: int) -> int:
         anchor, step_s = self.steps.anchor, self.steps.step_s
         before = []
         for second in (after, until):
-            met, turn, step = self._place((second - anchor) // step_s + 1)
-            before.append(turn * met[-1] + met[step])
+            hits, turn, step = self._place((second - anchor) // step_s + 1)
+            before.append(turn * hits[-1] + hits[step])
         return max(0, min(before[1] - before[0], limit))
 
     def _place(self, which: int) -> tuple[Sequence[int], int, int]:
         """Returns (the list of a turn, the turn, the step within it) for a step counted from the anchor."""
-        met = _turn(self.steps.step_s % DAY_S, self.steps.anchor % DAY_S, self.clock)
-        return met, *divmod(which, len(met) - 1)
+        hits = _turn(self.steps.step_s % DAY_S, self.steps.anchor % DAY_S, self.clock)
+        return hits, *divmod(which, len(hits) - 1)
 
-    def _instant(self, met: Sequence[int], turn: int, step: int) -> int | None:
-        if not met[-1]:
+    def _instant(self, hits: Sequence[int], turn: int, step: int) -> int | None:
+        if not hits[-1]:
             return None
-        found = self.steps.anchor + (turn * (len(met) - 1) + step) * self.steps.step_s
-        return found if FIRST_DAY * DAY_S <= found <= _LAST_WALL else None
+        instant = self.steps.anchor + (turn * (len(hits) - 1) + step) * self.steps.step_s
+        return instant if FIRST_DAY * DAY_S <= instant <= _LAST_WALL else None
 
     def shortest_gap_s(self) -> int:
         """Returns the guaranteed minimum distance."""
@@ -252,35 +252,35 @@ class Within(Series):
     def after(self, second: int) -> int | None:
         while True:
             spend(2)
-            found = self.series.after(second)
-            if found is None:
+            instant = self.series.after(second)
+            if instant is None:
                 return None
-            on = self.days.next(found // DAY_S)
-            if on is None or on == found // DAY_S:
-                return None if on is None else found
+            on = self.days.next(instant // DAY_S)
+            if on is None or on == instant // DAY_S:
+                return None if on is None else instant
             second = on * DAY_S - 1
 
     def until(self, second: int) -> int | None:
         while True:
             spend(2)
-            found = self.series.until(second)
-            if found is None:
+            instant = self.series.until(second)
+            if instant is None:
                 return None
-            on = self.days.previous(found // DAY_S)
-            if on is None or on == found // DAY_S:
-                return None if on is None else found
+            on = self.days.previous(instant // DAY_S)
+            if on is None or on == instant // DAY_S:
+                return None if on is None else instant
             second = (on + 1) * DAY_S - 1
 
     def count(self, after: int, until: int, limit: int) -> int:
         """Counts day by day: each of `days` on which the series has a second."""
-        found = 0
+        number = 0
         upcoming = self.after(after)
-        while upcoming is not None and upcoming <= until and found < limit:
+        while upcoming is not None and upcoming <= until and number < limit:
             spend(2)
             end = min((upcoming // DAY_S + 1) * DAY_S - 1, until)
-            found += self.series.count(upcoming - 1, end, limit)
+            number += self.series.count(upcoming - 1, end, limit)
             upcoming = self.after(end)
-        return min(found, max(0, limit))
+        return min(number, max(0, limit))
 
     def shortest_gap_s(self) -> int:
         """Returns the guaranteed minimum distance."""
@@ -294,10 +294,10 @@ class Apart(Series):
     parts: tuple[Series, ...]
 
     def after(self, second: int) -> int | None:
-        return min((found for part in self.parts if (found := part.after(second)) is not None), default=None)
+        return min((instant for part in self.parts if (instant := part.after(second)) is not None), default=None)
 
     def until(self, second: int) -> int | None:
-        return max((found for part in self.parts if (found := part.until(second)) is not None), default=None)
+        return max((instant for part in self.parts if (instant := part.until(second)) is not None), default=None)
 
     def count(self, after: int, until: int, limit: int) -> int:
         return min(sum(part.count(after, until, limit) for part in self.parts), max(0, limit))

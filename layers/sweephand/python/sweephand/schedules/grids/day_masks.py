@@ -107,28 +107,28 @@ def weekdays_of(days: int) -> int:
 
 def of_series(series: Series, by: Zone) -> int:
     """Returns the days that the clock of `by` may show at an occurrence."""
-    found = ALL
+    days = ALL
     if isinstance(series, Window):
         first, last = (max(by.wall(second) // DAY_S - FIRST_DAY, 0) for second in (series.first, series.last))
-        found = of_series(series.series, by) & (2 << last + 1) - (1 << max(first - 1, 0))
+        days = of_series(series.series, by) & (2 << last + 1) - (1 << max(first - 1, 0))
     elif isinstance(series, Without):
-        found = of_series(series.series, by)
+        days = of_series(series.series, by)
     elif isinstance(series, Never):
-        found = 0
+        days = 0
     elif isinstance(series, Once):
-        found = _of_seconds([series.second], by)
+        days = _of_seconds([series.second], by)
     elif isinstance(series, Also):
-        found = of_series(series.series, by) | _of_seconds(series.extras, by)
+        days = of_series(series.series, by) | _of_seconds(series.extras, by)
     elif isinstance(series, Steps):
-        found = 0
+        days = 0
         for offset in offsets(by, FIRST_SECOND):
-            found |= _of_steps(series.anchor + offset, series.step_s)
+            days |= _of_steps(series.anchor + offset, series.step_s)
     elif isinstance(series, OnWallClock):
-        found = _of_pattern(series.pattern)
+        days = _of_pattern(series.pattern)
         if series.gap is not Gap.SKIP:
-            found |= found << 1 & _past_midnight(series.zone)
-        found = found if series.zone == by else widened(found, 1, 1)
-    return found
+            days |= days << 1 & _past_midnight(series.zone)
+        days = days if series.zone == by else widened(days, 1, 1)
+    return days
 
 
 def _of_seconds(seconds: Sequence[int], by: Zone) -> int:
@@ -156,10 +156,10 @@ def _of_pattern(pattern: Series) -> int:
 
 
 def _of_apart(apart: Apart) -> int:
-    found = 0
+    days = 0
     for part in apart.parts:
-        found |= _of_pattern(part)
-    return found
+        days |= _of_pattern(part)
+    return days
 
 
 def _of_cycle(cycle: Cycle) -> int:
@@ -185,27 +185,27 @@ def _of_months(
     """
 
     def of(kind: _Kind, year: int) -> int:
-        found = begun = 0
+        days = begun = 0
         for month in range(1, 13):
             if months >> month & 1 and (year * 12 + month - 1 - anchor) % every == 0:
-                found |= days_of(year, month) >> 1 << begun
+                days |= days_of(year, month) >> 1 << begun
             begun += month_length(year, month)
-        return found & (1 << kind[0]) - 1
+        return days & (1 << kind[0]) - 1
 
     return _of_years(of, lambda kind, year: (*kind[:2], (year * 12 - anchor) % every), years)
 
 
 def _of_years(days_of: Callable[[_Kind, int], int], like: Callable[[_Kind, int], object], years: int) -> int:
     """Returns days by years. days_of: the days of a year, bit 0 is the first; called once for years alike by `like`."""
-    found: dict[object, int] = {}
+    days_by_shape: dict[object, int] = {}
     parts = []
     for year, kind in enumerate(_YEARS, FIRST_YEAR):
         days = 0
         if years >> year - FIRST_YEAR & 1:
             alike = like(kind, year)
-            if alike not in found:
-                found[alike] = days_of(kind, year)
-            days = found[alike]
+            if alike not in days_by_shape:
+                days_by_shape[alike] = days_of(kind, year)
+            days = days_by_shape[alike]
         parts.append((days, kind[0]))
     while len(parts) > 1:  # in pairs, so that few numbers are long
         pairs = zip(parts[::2], parts[1::2], strict=False)
@@ -216,14 +216,14 @@ def _of_years(days_of: Callable[[_Kind, int], int], like: Callable[[_Kind, int],
 
 def _repeated(days: Iterable[int], every: int, begin: int) -> int:
     """Returns the days begin + each of `days` + k * every for all whole k."""
-    found = 0
+    mask = 0
     for day in {(begin + each) % every for each in days}:
-        found |= 1 << day
+        mask |= 1 << day
     size = every
     while size < _SIZE:
-        found |= found << size
+        mask |= mask << size
         size *= 2
-    return found & ALL
+    return mask & ALL
 
 
 _OF_DAYS: dict[type, Callable[[Any], int]] = {

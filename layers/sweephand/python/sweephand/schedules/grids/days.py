@@ -127,14 +127,14 @@ class OfPeriods:
         day = max(day, FIRST_DAY)
         period, eve = self.place(day)
         days = self.mask(period) >> day - eve
-        if days and (found := day + (days & -days).bit_length() - 1) <= LAST_DAY:
-            return found
+        if days and (candidate := day + (days & -days).bit_length() - 1) <= LAST_DAY:
+            return candidate
         while not days:
             if (later := self.neighbour(period, 1)) is None:
                 return None
             period, days = later, self.mask(later)
-        found = self.eve(period) + (days & -days).bit_length() - 1
-        return found if found <= LAST_DAY else None
+        candidate = self.eve(period) + (days & -days).bit_length() - 1
+        return candidate if candidate <= LAST_DAY else None
 
     def previous(self, day: int) -> int | None:
         if day < FIRST_DAY:
@@ -148,15 +148,15 @@ class OfPeriods:
             if (earlier := self.neighbour(period, -1)) is None:
                 return None
             period, days = earlier, self.mask(earlier)
-        found = self.eve(period) + days.bit_length() - 1
-        return found if found >= FIRST_DAY else None
+        candidate = self.eve(period) + days.bit_length() - 1
+        return candidate if candidate >= FIRST_DAY else None
 
     def count(self, first: int, last: int) -> int:
-        found = 0
+        number = 0
         for period in range(self.period(first), self.period(last) + 1) if first <= last else ():
             eve = self.eve(period)
-            found += (self.mask(period) & (2 << min(last - eve, 366)) - (1 << max(first - eve, 0))).bit_count()
-        return found
+            number += (self.mask(period) & (2 << min(last - eve, 366)) - (1 << max(first - eve, 0))).bit_count()
+        return number
 
     def shortest_gap(self) -> int:
         shortest, before = _HORIZON, -_HORIZON
@@ -204,8 +204,8 @@ class OfMonths(OfPeriods):
         day = max(day, FIRST_DAY)
         if self.weekly:
             left = self.weekly >> (day - _MONDAY_BEFORE_EPOCH) % 7
-            found = day + (left & -left).bit_length() - 1
-            return found if found <= LAST_DAY else None
+            candidate = day + (left & -left).bit_length() - 1
+            return candidate if candidate <= LAST_DAY else None
         on = date.fromordinal(day + EPOCH_DAY)
         year, month, passed, eve = on.year, on.month, on.day, day - on.day
         months, every = self.months, self.every
@@ -215,8 +215,8 @@ class OfMonths(OfPeriods):
             if chosen and (every == 1 or not (year * 12 + month - 1 - self.anchor) % every):
                 days = self.table[(length - 28) * 7 + (eve + 4) % 7] >> passed
                 if days:
-                    found = eve + passed + (days & -days).bit_length() - 1
-                    return found if found <= LAST_DAY else None
+                    candidate = eve + passed + (days & -days).bit_length() - 1
+                    return candidate if candidate <= LAST_DAY else None
             passed = 0
             if months >> month + 1 & 1:
                 month, eve = month + 1, eve + length
@@ -348,21 +348,21 @@ class OrNextDay:
 
     def next(self, day: int) -> int | None:
         moved = self.short.next(day - 1)
-        found = (self.days.next(day), None if moved is None else moved + 1)
-        return min((each for each in found if each is not None), default=None)
+        candidates = (self.days.next(day), None if moved is None else moved + 1)
+        return min((each for each in candidates if each is not None), default=None)
 
     def previous(self, day: int) -> int | None:
         moved = self.short.previous(day - 1)
-        found = (self.days.previous(day), None if moved is None else moved + 1)
-        return max((each for each in found if each is not None), default=None)
+        candidates = (self.days.previous(day), None if moved is None else moved + 1)
+        return max((each for each in candidates if each is not None), default=None)
 
     def count(self, first: int, last: int) -> int:
-        found = self.days.count(first, last) + self.short.count(first - 1, last - 1)
+        number = self.days.count(first, last) + self.short.count(first - 1, last - 1)
         moved = self.short.next(first - 1)
         while moved is not None and moved < last:
-            found -= self.days.next(moved + 1) == moved + 1
+            number -= self.days.next(moved + 1) == moved + 1
             moved = self.short.next(moved + 1)
-        return found
+        return number
 
     def shortest_gap(self) -> int:
         shortest, day = _HORIZON, self.next(FIRST_DAY)
@@ -392,18 +392,18 @@ class OnDays(Series):
     def after(self, second: int) -> int | None:
         day, time = divmod(second, 86_400)
         later = self.clock.after(time)
-        found = self.days.next(day + (later is None))
-        if later is not None and found == day:
+        candidate = self.days.next(day + (later is None))
+        if later is not None and candidate == day:
             return day * 86_400 + later
-        return None if found is None else found * 86_400 + self.clock.first
+        return None if candidate is None else candidate * 86_400 + self.clock.first
 
     def until(self, second: int) -> int | None:
         day, time = divmod(second, 86_400)
         earlier = self.clock.until(time)
-        found = self.days.previous(day - (earlier is None))
-        if earlier is not None and found == day:
+        candidate = self.days.previous(day - (earlier is None))
+        if earlier is not None and candidate == day:
             return day * 86_400 + earlier
-        return None if found is None else found * 86_400 + self.clock.last
+        return None if candidate is None else candidate * 86_400 + self.clock.last
 
     def moved_by(self, second: int) -> MovedBy | None:
         if self.unmoved is None or self.unmoved.series.until(second) == second or self.until(second) != second:
@@ -416,12 +416,12 @@ class OnDays(Series):
             return 0
         (first, begun), (last, ended) = divmod(after + 1, 86_400), divmod(until, 86_400)
         if first == last:
-            found = self.clock.count(begun, ended) if self.days.next(first) == first else 0
+            number = self.clock.count(begun, ended) if self.days.next(first) == first else 0
         else:
-            found = self.days.count(first + 1, last - 1) * self.clock.times()
-            found += self.clock.count(begun, 86_399) if self.days.next(first) == first else 0
-            found += self.clock.count(0, ended) if self.days.next(last) == last else 0
-        return max(0, min(found, limit))
+            number = self.days.count(first + 1, last - 1) * self.clock.times()
+            number += self.clock.count(begun, 86_399) if self.days.next(first) == first else 0
+            number += self.clock.count(0, ended) if self.days.next(last) == last else 0
+        return max(0, min(number, limit))
 
     def shortest_gap_s(self) -> int:
         """Returns the guaranteed minimum distance between two wall times; exact if that between days is."""

@@ -33,11 +33,11 @@ def on_dates(
 
 
 def _of_dates(made: Callable[[tuple[int, ...]], OfMonths], dates: int, from_end: int, overflow: MonthOverflow) -> Days:
-    def there(length: int, _: int) -> int:
+    def existing(length: int, _: int) -> int:
         last = 1 << length if overflow is MonthOverflow.CLAMP and dates >> length + 1 else 0
         return dates | last | sum(1 << length + 1 - n for n in range(1, length + 1) if from_end >> n & 1)
 
-    days = made(month_table(there))
+    days = made(month_table(existing))
     if overflow is not MonthOverflow.NEXT or not dates >> 29:
         return days
     return OrNextDay(days, made(month_table(lambda length, _: 1 << length if dates >> length + 1 else 0)))

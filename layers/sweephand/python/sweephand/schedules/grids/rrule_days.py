@@ -207,12 +207,12 @@ class Both:
 
     def count(self, first: int, last: int) -> int:
         """Counts one by one, because its days follow no arithmetic."""
-        found = 0
+        number = 0
         day = self.next(first)
         while day is not None and day <= last:
-            found += 1
+            number += 1
             day = self.next(day + 1)
-        return found
+        return number
 
     def shortest_gap(self) -> int:
         """Returns a guaranteed minimum, not always the exact one."""

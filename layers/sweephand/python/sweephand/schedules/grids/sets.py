@@ -23,18 +23,18 @@ class Also(Amended):
     marks: tuple[tuple[int, MovedBy], ...] = ()
 
     def after(self, second: int) -> int | None:
-        found = self.series.after(second)
+        instant = self.series.after(second)
         following = bisect_right(self.extras, second)
         if following == len(self.extras):
-            return found
-        return self.extras[following] if found is None else min(found, self.extras[following])
+            return instant
+        return self.extras[following] if instant is None else min(instant, self.extras[following])
 
     def until(self, second: int) -> int | None:
-        found = self.series.until(second)
+        instant = self.series.until(second)
         following = bisect_right(self.extras, second)
         if not following:
-            return found
-        return self.extras[following - 1] if found is None else max(found, self.extras[following - 1])
+            return instant
+        return self.extras[following - 1] if instant is None else max(instant, self.extras[following - 1])
 
     def count(self, after: int, until: int, limit: int) -> int:
         named = self.extras[bisect_right(self.extras, after) : bisect_right(self.extras, until)]
@@ -51,12 +51,12 @@ class Also(Amended):
 
     def dropped(self, after: int, until: int) -> Iterator[tuple[int, MovedBy]]:
         own = [(at, mark) for at, mark in self.marks if after < at <= until and mark.effect == "skipped"]
-        others = (found for found in self.series.dropped(after, until) if found not in own)
-        return merge(own, others, key=lambda found: (found[0], found[1].local_time))
+        others = (gap for gap in self.series.dropped(after, until) if gap not in own)
+        return merge(own, others, key=lambda gap: (gap[0], gap[1].local_time))
 
     def missing(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         own = sorted((wall_of(mark.local_time), at) for at, mark in self.marks if _moves(mark))
-        return merge((found for found in own if begin <= found[0] < end), self.series.missing(begin, end))
+        return merge((gap for gap in own if begin <= gap[0] < end), self.series.missing(begin, end))
 
     def only_stands_in(self, second: int) -> bool:
         if self.series.until(second) == second and not self.series.only_stands_in(second):
@@ -76,16 +76,16 @@ class Without(Amended):
     spans: tuple[tuple[int, int], ...]
 
     def after(self, second: int) -> int | None:
-        found = self.series.after(second)
-        while found is not None and (span := self._span_of(found)) is not None:
-            found = self.series.after(span[1])
-        return found
+        instant = self.series.after(second)
+        while instant is not None and (span := self._span_of(instant)) is not None:
+            instant = self.series.after(span[1])
+        return instant
 
     def until(self, second: int) -> int | None:
-        found = self.series.until(second)
-        while found is not None and (span := self._span_of(found)) is not None:
-            found = self.series.until(span[0] - 1)
-        return found
+        instant = self.series.until(second)
+        while instant is not None and (span := self._span_of(instant)) is not None:
+            instant = self.series.until(span[0] - 1)
+        return instant
 
     def takes_out(self, second: int) -> bool:
         return self._span_of(second) is not None
@@ -96,15 +96,15 @@ class Without(Amended):
     def count(self, after: int, until: int, limit: int) -> int:
         if after >= until:
             return 0
-        found, begin = 0, after
+        number, begin = 0, after
         inside = self.spans[bisect_left(self.spans, after + 1, key=lambda span: span[1]) :]
         for first, last in inside:
-            if first > until or found >= limit:
+            if first > until or number >= limit:
                 break
-            found += self.series.count(begin, max(begin, first - 1), limit)
+            number += self.series.count(begin, max(begin, first - 1), limit)
             begin = max(begin, last)
-        found += self.series.count(begin, until, limit) if begin < until else 0
-        return max(0, min(found, limit))
+        number += self.series.count(begin, until, limit) if begin < until else 0
+        return max(0, min(number, limit))
 
     def _span_of(self, second: int) -> tuple[int, int] | None:
         at = bisect_left(self.spans, second, key=lambda span: span[1])

@@ -46,8 +46,8 @@ class OnWallClock(Series):
             if wall is not None:
                 if wall - offsets[piece] < ends[piece] - _NEAR:
                     return wall - offsets[piece]
-                if ends[piece] - second > _NEAR and (found := self._calm(wall, piece)) is not None:
-                    return found
+                if ends[piece] - second > _NEAR and (instant := self._calm(wall, piece)) is not None:
+                    return instant
         return self._search_after(piece, second)
 
     def _search_after(self, piece: int, second: int) -> int | None:
@@ -57,12 +57,12 @@ class OnWallClock(Series):
             offset = offsets[piece]
             begin, end = self.bounds(piece)
             wall = self.pattern.after((second if second >= begin else begin - 1) + offset)
-            found = None if wall is None or wall - offset >= end else wall - offset
+            instant = None if wall is None or wall - offset >= end else wall - offset
             moved = self._moved_after(piece, second)
-            if moved is not None and (found is None or moved < found):
+            if moved is not None and (instant is None or moved < instant):
                 return moved
-            if found is not None:
-                return found
+            if instant is not None:
+                return instant
             following = piece + 1
             if following == len(starts):
                 return None
@@ -82,8 +82,8 @@ class OnWallClock(Series):
             if wall is not None:
                 if wall - offsets[piece] > starts[piece] + _NEAR:
                     return wall - offsets[piece]
-                if second - starts[piece] > _NEAR and (found := self._calm(wall, piece)) is not None:
-                    return found
+                if second - starts[piece] > _NEAR and (instant := self._calm(wall, piece)) is not None:
+                    return instant
         return self._search_until(piece, second)
 
     def _search_until(self, piece: int, second: int) -> int | None:
@@ -92,12 +92,12 @@ class OnWallClock(Series):
             offset = offsets[piece]
             begin, end = self.bounds(piece)
             wall = self.pattern.until((second if second < end else end - 1) + offset)
-            found = None if wall is None or wall - offset < begin else wall - offset
+            instant = None if wall is None or wall - offset < begin else wall - offset
             moved = self._moved_until(piece, second)
-            if moved is not None and (found is None or moved > found):
+            if moved is not None and (instant is None or moved > instant):
                 return moved
-            if found is not None:
-                return found
+            if instant is not None:
+                return instant
             if piece == 0:
                 return None
             preceding = piece - 1
@@ -109,15 +109,15 @@ class OnWallClock(Series):
 
     def count(self, after: int, until: int, limit: int) -> int:
         """Counts piece by piece. The pattern counts each of them, which is cheap if it counts by masks."""
-        found = 0
+        number = 0
         for piece in range(self.zone.piece(after + 1), self.zone.piece(until) + 1):
             offset = self.zone.offsets[piece]
             begin, end = self.bounds(piece)
             first, last = max(after, begin - 1), min(until, end - 1)
-            if first < last and found < limit:
-                found += self.pattern.count(first + offset, last + offset, limit - found)
-                found += sum(after < moved <= until for moved in self._only_moved(piece))
-        return max(0, min(found, limit))
+            if first < last and number < limit:
+                number += self.pattern.count(first + offset, last + offset, limit - number)
+                number += sum(after < moved <= until for moved in self._only_moved(piece))
+        return max(0, min(number, limit))
 
     def moved_by(self, second: int) -> MovedBy | None:
         piece = self.zone.piece(second)
@@ -169,8 +169,8 @@ class OnWallClock(Series):
         """Returns the instant of a wall time in a piece other than `from_piece`, if no clock change is near it."""
         zone = self.zone
         piece = zone.piece(wall - zone.offsets[from_piece])
-        found = wall - zone.offsets[piece]
-        return found if zone.starts[piece] + _NEAR < found < zone.ends[piece] - _NEAR else None
+        instant = wall - zone.offsets[piece]
+        return instant if zone.starts[piece] + _NEAR < instant < zone.ends[piece] - _NEAR else None
 
     def bounds(self, piece: int) -> tuple[int, int]:
         """Returns (first, end) of the seconds of a piece that count, without the copy that the overlap rule drops."""

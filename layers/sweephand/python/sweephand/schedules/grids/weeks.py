@@ -37,8 +37,8 @@ _MOST_LISTED = 1_440
 def meets(times: Iterable[Series], begin: int, end: int) -> bool:
     """Returns whether a series has a second in [begin, end) of a week, in seconds since Monday's midnight."""
     for each in times:
-        found = each.after(_A_MONDAY + begin - 1)
-        if found is not None and found < _A_MONDAY + end:
+        instant = each.after(_A_MONDAY + begin - 1)
+        if instant is not None and instant < _A_MONDAY + end:
             return True
     return False
 
@@ -98,13 +98,13 @@ def _times_of_day(series: Series, zone: Zone, *, gaps: bool) -> list[int]:
 
     gaps: whether times in a gap of the clock move.
     """
-    found: set[int] = set()
+    times: set[int] = set()
     for each in times_of_week(series, zone, any_day=True, gaps=gaps):
         listed = list(islice(each.seconds(_A_MONDAY - 1, _A_MONDAY + DAY_S - 1), _MOST_LISTED + 1))
         if len(listed) > _MOST_LISTED:
             return []
-        found.update(second - _A_MONDAY for second in listed)
-    return sorted(found)
+        times.update(second - _A_MONDAY for second in listed)
+    return sorted(times)
 
 
 # Patterns of wall times
@@ -154,11 +154,11 @@ def weekdays_of(days: Days) -> int:
     if isinstance(days, Both):
         return weekdays_of(days.first) & weekdays_of(days.second)
     if isinstance(days, OfMonths):
-        found = 0
+        weekdays = 0
         for kind, mask in enumerate(days.table):
             weeks = mask >> 1
-            found |= _turned((weeks | weeks >> 7 | weeks >> 14 | weeks >> 21 | weeks >> 28) & ALL_DAYS, kind % 7)
-        return found
+            weekdays |= _turned((weeks | weeks >> 7 | weeks >> 14 | weeks >> 21 | weeks >> 28) & ALL_DAYS, kind % 7)
+        return weekdays
     if isinstance(days, OfYears):
         named = days.rule.weekdays | sum({1 << weekday for _, weekday in days.rule.ordinals})
         return named or ALL_DAYS
@@ -195,12 +195,12 @@ class _Shifted(Series):
         at: int | None = second + 1 - self.jump_s
         for _ in range(_MOST_GAPS):
             at = None if at is None else self.gap.find(at, True, 1)
-            found = min(
-                (met for each in self.times if at is not None and (met := each.after(at - 1)) is not None), default=None
+            instant = min(
+                (own for each in self.times if at is not None and (own := each.after(at - 1)) is not None), default=None
             )
-            if found is None or self.gap.find(found, True, 1) == found:
-                return None if found is None else found + self.jump_s
-            at = found
+            if instant is None or self.gap.find(instant, True, 1) == instant:
+                return None if instant is None else instant + self.jump_s
+            at = instant
         return None
 
 
@@ -213,14 +213,14 @@ def _after_gaps(times: Sequence[Series], series: OnWallClock, since: int, *, any
     moved: list[Series] = []
     left = gaps_of(series.zone, since)
     days = range(7) if any_day else range(1)
-    while met := [each for each in left if any(_meets(times, moved, each, n) for n in days)]:
-        left = [each for each in left if each not in met]
+    while touched := [each for each in left if any(_meets(times, moved, each, n) for n in days)]:
+        left = [each for each in left if each not in touched]
         before = (*times, *moved)
         if series.gap is Gap.SHIFT:
-            for begin, jump in met:
+            for begin, jump in touched:
                 moved.append(_Shifted(before, _hours((begin, begin + jump) for begin in _each_day(begin, days)), jump))
         if any_day or series.gap is not Gap.SHIFT:
-            ends = (begin + jump for begin, jump in met)
+            ends = (begin + jump for begin, jump in touched)
             moved.append(_Hours(_hours((at, at + 1) for end in ends for at in _each_day(end, days))))
         if not any_day:
             break

@@ -121,8 +121,8 @@ def _days_or_none(recur: Recur, day: int, positions: tuple[int, ...]) -> Days | 
         return _stepped(recur, day)
     if recur.frequency == WEEKLY:
         return _of_weeks(recur, day, positions)
-    found = _of_months(recur, day, positions) if recur.frequency == MONTHLY else _of_years(recur, day, positions)
-    return found if found.ever() else None
+    days = _of_months(recur, day, positions) if recur.frequency == MONTHLY else _of_years(recur, day, positions)
+    return days if days.ever() else None
 
 
 def _stepped(recur: Recur, day: int) -> Days | None:
@@ -291,15 +291,15 @@ def _stepping(recur: Recur, anchor: int) -> Cycle | Expanded | SteppedClock:
         offsets = [0]
     offsets = _at_places(offsets, recur.positions)
     if free:
-        period, met = meeting(every, anchor // unit_s, 1, [0])
+        period, hits = meeting(every, anchor // unit_s, 1, [0])
     elif units.times() > _MANY_TIMES:
         return _stepped_clock(every, anchor, units)
     else:
         times = (time // unit_s for time in _times(units))
-        period, met = meeting(every, anchor // unit_s, DAY_S // unit_s, times)
+        period, hits = meeting(every, anchor // unit_s, DAY_S // unit_s, times)
     if len(offsets) == 1:
-        return _cycle(period * unit_s, [at * unit_s + offsets[0] for at in met])
-    return Expanded(_cycle(period * unit_s, [at * unit_s for at in met]), tuple(offsets))
+        return _cycle(period * unit_s, [at * unit_s + offsets[0] for at in hits])
+    return Expanded(_cycle(period * unit_s, [at * unit_s for at in hits]), tuple(offsets))
 
 
 def _at_places(offsets: list[int], positions: tuple[int, ...]) -> list[int]:

@@ -62,28 +62,28 @@ def _days(recur: Recur, start: int) -> list[str]:
         rule = rule._replace(month_days=(day,))
         if frequency == YEARLY and not rule.months:
             rule = rule._replace(months=1 << int(month))
-    found = [f"on {english.WEEKDAYS[number]}" for number in bits(weekdays) if weekdays.bit_count() == 1]
-    if not found and weekdays:
-        found = [english.weekdays(weekdays) or "on all weekdays"]
+    phrases = [f"on {english.WEEKDAYS[number]}" for number in bits(weekdays) if weekdays.bit_count() == 1]
+    if not phrases and weekdays:
+        phrases = [english.weekdays(weekdays) or "on all weekdays"]
     if rule.ordinals:
         period = "month" if rule.months or frequency == MONTHLY else "year"
         days = [f"{_ordinal(which)} {english.WEEKDAYS[(day + 1) % 7]}" for which, day in rule.ordinals]
-        found = [" or ".join([*found, f"on the {english.listed(days)} of the {period}"])]
-    found += _numbered(rule)
+        phrases = [" or ".join([*phrases, f"on the {english.listed(days)} of the {period}"])]
+    phrases += _numbered(rule)
     if rule.months:
-        found.append(english.months(rule.months))
-    return [each for each in found if each]
+        phrases.append(english.months(rule.months))
+    return [each for each in phrases if each]
 
 
 def _numbered(rule: DayRule) -> list[str]:
-    found = []
+    phrases = []
     if rule.month_days:
-        found.append(f"on {_numbers('day', rule.month_days)} of the month")
+        phrases.append(f"on {_numbers('day', rule.month_days)} of the month")
     if rule.year_days:
-        found.append(f"on {_numbers('day', rule.year_days)} of the year")
+        phrases.append(f"on {_numbers('day', rule.year_days)} of the year")
     if rule.week_numbers:
-        found.append(f"in {_numbers('week', rule.week_numbers)}")
-    return found
+        phrases.append(f"in {_numbers('week', rule.week_numbers)}")
+    return phrases
 
 
 def _times(recur: Recur, start: int) -> list[str]:

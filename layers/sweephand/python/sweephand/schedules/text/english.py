@@ -76,8 +76,8 @@ def clock_times(clock: Clock) -> str:
         return times(clock.hours, clock.minutes)
     hours, minutes, seconds = bits(clock.hours), bits(clock.minutes), bits(clock.seconds)
     if clock.times() <= _MOST_TIMES:
-        found = [f"{hour:02d}:{minute:02d}:{each:02d}" for hour in hours for minute in minutes for each in seconds]
-        return f"at {listed(found)}"
+        phrases = [f"{hour:02d}:{minute:02d}:{each:02d}" for hour in hours for minute in minutes for each in seconds]
+        return f"at {listed(phrases)}"
     step = _step(seconds, 60) if seconds[0] == 0 else 0
     often = f"at second{'' if len(seconds) == 1 else 's'} {numbers(seconds)}"
     if step:
@@ -138,12 +138,12 @@ def lacking(days: int, months: int, overflow: MonthOverflow) -> str:
             if not days >> length + 1:
                 continue
             if overflow is MonthOverflow.NEXT:
-                there = days >> 1 & months >> month % 12 + 1 & 1
+                existing = days >> 1 & months >> month % 12 + 1 & 1
             elif overflow is MonthOverflow.CLAMP:
-                there = days >> length & 1
+                existing = days >> length & 1
             else:
-                there = _full(days, 1, 31)
-            if not there:
+                existing = _full(days, 1, 31)
+            if not existing:
                 return _LACKING[overflow]
     return ""
 
@@ -152,11 +152,11 @@ def years(mask: int) -> str:
     """Returns "from 2027 to 2030", "in every second year from 2027 to 2199"; "" for all. Bit n is the year 1969 + n."""
     if mask == ALL_YEARS:
         return ""
-    found = bits(mask << FIRST_YEAR)
-    steps = {later - year for year, later in pairwise(found)}
-    if len(found) > 3 and len(steps) == 1 and steps != {1}:
-        return f"in every {ordinal(steps.pop())} year from {found[0]} to {found[-1]}"
-    return placed("in", numbers(found))
+    listed_years = bits(mask << FIRST_YEAR)
+    steps = {later - year for year, later in pairwise(listed_years)}
+    if len(listed_years) > 3 and len(steps) == 1 and steps != {1}:
+        return f"in every {ordinal(steps.pop())} year from {listed_years[0]} to {listed_years[-1]}"
+    return placed("in", numbers(listed_years))
 
 
 def day_fields(fields: DayFields) -> str:

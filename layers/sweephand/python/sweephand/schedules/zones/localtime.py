@@ -88,8 +88,8 @@ class Zone:
     def instants(self, wall: int) -> tuple[int, ...]:
         """Returns the seconds at which the clock reads `wall`: none in a gap, two in order in an overlap, else one."""
         near = range(self.piece(wall - 2 * 86_400), self.piece(wall + 2 * 86_400) + 1)
-        found = ((wall - self.offsets[piece], piece) for piece in near)
-        return tuple(second for second, piece in found if self.starts[piece] <= second < self.ends[piece])
+        candidates = ((wall - self.offsets[piece], piece) for piece in near)
+        return tuple(second for second, piece in candidates if self.starts[piece] <= second < self.ends[piece])
 
     def around_gap(self, wall: int) -> tuple[int, int]:
         """Returns (next valid instant, shifted instant) for a wall time in a gap. Raises ValueError for any other."""
@@ -251,23 +251,23 @@ class _Footer:
         """Returns (Unix second, offset from it on), in order, from the year of `after` to LAST_YEAR; often none."""
         if self._starts is None or self._ends is None:
             return []
-        found = []
+        ahead = []
         for year in range(date.fromordinal(after // 86_400 + _EPOCH_DAY).year, LAST_YEAR + 1):
-            found.append((_day(year, self._starts[0]) * 86_400 + self._starts[1] - self.standard, self.summer))
-            found.append((_day(year, self._ends[0]) * 86_400 + self._ends[1] - self.summer, self.standard))
-        return sorted(found)
+            ahead.append((_day(year, self._starts[0]) * 86_400 + self._starts[1] - self.standard, self.summer))
+            ahead.append((_day(year, self._ends[0]) * 86_400 + self._ends[1] - self.summer, self.standard))
+        return sorted(ahead)
 
 
 def _offsets(text: str) -> list[str]:
     """Returns the number after each name, or "": `<+1030>-10:30<+11>` -> ["-10:30", ""]."""
-    found = []
+    offsets = []
     while text:
         rest = text[text.index(">") + 1 :] if text[0] == "<" else text.lstrip(_LETTERS)
         if rest == text:
             raise ValueError("a name is missing")
         text = rest.lstrip("+-:0123456789")
-        found.append(rest[: len(rest) - len(text)])
-    return found
+        offsets.append(rest[: len(rest) - len(text)])
+    return offsets
 
 
 def _day_and_clock(text: str) -> tuple[str, int]:

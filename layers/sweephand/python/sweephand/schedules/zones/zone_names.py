@@ -138,9 +138,9 @@ def suggestion(text: str) -> str | None:
     bare = text.strip()
     if len(bare) > _LONGEST:
         return None
-    found = _OFFSET.fullmatch(bare)
-    if found:
-        return _offset(found[1], int(found[2]), int(found[3] or 0))
+    match = _OFFSET.fullmatch(bare)
+    if match:
+        return _offset(match[1], int(match[2]), int(match[3] or 0))
     meant = _windows().get(bare.lower()) or _LETTERS.get(bare.upper()) or _near(bare)
     return f'did you mean "{meant}"?' if meant else None
 
@@ -169,8 +169,8 @@ def _near(text: str) -> str | None:
     ends = {bare[:1], bare[-1:]}
     alike = [name for name in known if name[0] in ends or name[-1] in ends]
     alike = [name for name in alike if abs(len(name) - len(bare)) * 5 <= len(name) + len(bare)]
-    found = get_close_matches(bare, alike, 1, 0.8)
-    return known[found[0]] if found else None
+    close = get_close_matches(bare, alike, 1, 0.8)
+    return known[close[0]] if close else None
 
 
 @cache
