@@ -606,15 +606,16 @@ def test_an_entry_without_schedules_removes_its_jobs_schedules(api):
     assert read_job(api, "a")["schedules"] == []
 
 
-def test_an_entry_without_a_name_is_named_by_its_id(api):
-    apply(api, job("a", name="n"), job("b"))
+def test_an_entry_without_a_name_is_named_after_its_set_and_key(api):
+    apply(api, job("a", name="n"), job("b"), job("k" * 125))
     api("PATCH", f"/v1/jobs/{read_job(api, 'b')['id']}", {"name": "by hand"})
 
-    apply(api, job("a"), job("b"))
+    apply(api, job("a"), job("b"), job("k" * 125))
 
-    for key in "ab":
-        shown = read_job(api, key)
-        assert shown["name"] == shown["id"]
+    names = {read_job(api, key)["name"] for key in ("a", "b", "k" * 125)}
+    assert names == {"billing/a", "billing/b", "k" * 125}
+    apply(api, {**job("c"), "was": "b"}, job("a"))
+    assert read_job(api, "c")["name"] == "billing/c"
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,8 @@ def _draft(
 ) -> JobDraft:
     there = set_plan.job_of(each)
     try:
-        body = jobs.filled(ctx, job_keys.with_ids(body, set_plan.ids), known)
+        body = {"name": _usual_name(set_plan.plan.job_set, each.key), **job_keys.with_ids(body, set_plan.ids)}
+        body = jobs.filled(ctx, body, known)
         if there is None:
             return jobs.new_draft(ctx, body)
         job_members.check_settable(body)
@@ -293,6 +294,12 @@ def _draft(
         return jobs.changed_draft(ctx, body, there, lookup.payloads_of(ctx.world, there))
     except InvalidRequest as wrong:
         raise job_keys.with_entry_members(wrong, body).within(f"jobs[{place}]") from wrong
+
+
+def _usual_name(job_set: str, key: str) -> str:
+    """Returns the name of a job whose entry has none, which people read in lists and messages."""
+    name = f"{job_set}/{key}"
+    return name if len(name) <= jobs.LONGEST_NAME else key
 
 
 # Changing
