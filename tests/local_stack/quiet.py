@@ -12,19 +12,19 @@ from tests.local_stack.runtime_emulator import ROOT, free_port
 
 
 @contextmanager
-def stack(folder):
-    """Yields (aws, stack). folder: for the emulator's state."""
-    with with_process(folder) as (aws, deployed, _):
+def stack(folder, **chosen):
+    """Yields (aws, stack). folder: for the emulator's state. chosen: parameters of the template."""
+    with with_process(folder, **chosen) as (aws, deployed, _):
         yield aws, deployed
 
 
 @contextmanager
-def with_process(folder):
+def with_process(folder, **chosen):
     """Yields (aws, stack, id of the emulator's process)."""
     emulator = Emulator(StateFolder(folder), SystemClock(), port=str(free_port()))
     emulator.start()
     try:
-        deployed = emulator.deploy(ROOT / "template.yaml", parameters("http://127.0.0.1:1"))
+        deployed = emulator.deploy(ROOT / "template.yaml", parameters("http://127.0.0.1:1", chosen))
         aws = emulator.credentials()
         hush(aws)
         yield aws, deployed, emulator.process_id

@@ -12,9 +12,10 @@ import json
 import os
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from unittest import mock
@@ -77,6 +78,7 @@ BY_PARAMETER = {
 }
 APPLICATIONS_OF = "sweephand-{}-app-"
 """The beginning of names as the template writes it, with the part of the stack's id."""
+METRICS_OF = "acme/default,acme/app:billing"
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 # Used by whoever follows a link that the function has signed.
@@ -111,7 +113,8 @@ class _Names(dict):
 @pytest.fixture(scope="module")
 def used(tmp_path_factory):
     """Function -> resource -> actions, of the whole day."""
-    with quiet.stack(tmp_path_factory.mktemp("emulator")) as (aws, stack), _endpoint() as endpoint:
+    folder = tmp_path_factory.mktemp("emulator")
+    with quiet.stack(folder, MetricsOf=METRICS_OF) as (aws, stack), _endpoint() as endpoint:
         put_secret(aws, stack.outputs["StackSecretArn"], "provider.admin", "first-secret")
         names = {stack.physical[name].rpartition("/")[2]: name for name in NAMED}
         names[stack.physical["Lists"]] = LISTS
@@ -452,6 +455,7 @@ class _Day:
         job = self.api("POST", "/v1/jobs", body, expect=201)["id"]
         self.later += timedelta(minutes=6)
         self.tick()  # the sweeper
+        assert "Open" in self.metrics_of_billing()
         assert self.emptied(url)
         self.later += timedelta(minutes=20)
         self.audit()  # the auditor, for what was sent and is lost
@@ -468,6 +472,13 @@ class _Day:
             self.api("POST", f"/v1/jobs/{job}/run", {}, expect=202)
             self.work_off()
             assert self.emptied(url)
+
+    def metrics_of_billing(self):
+        """Returns the names of the metrics that the check for dead letters writes for the application."""
+        with redirect_stdout(StringIO()) as log:
+            self.call("ExecutorFunction", {"deadLetters": True})
+        lines = [json.loads(line) for line in log.getvalue().splitlines()]
+        return {name for line in lines if line.get("application") == "acme/billing" for name in line}
 
     def failed_by_a_worker(self, message):
         """Returns the id of a run that its worker has claimed and reported as failed for good."""
