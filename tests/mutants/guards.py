@@ -27,16 +27,12 @@ MISSED_BY = {
         "PublicAccessBlockConfiguration": "test_no_outsider_can_read_a_file_even_if_a_policy_allowed_it",
         "OwnershipControls": "test_no_outsider_can_read_a_file_even_if_a_policy_allowed_it",
         "BucketEncryption": "test_files_are_encrypted_with_s3s_own_key_so_that_links_give_no_access_to_secrets",
-        "SSESpecification": (
-            "test_table_bucket_and_credential_are_encrypted_with_the_key_of_the_organisation_if_it_names_one"
-        ),
         "LifecycleConfiguration": "test_files_expire_with_their_links_and_interrupted_uploads_after_a_day",
     },
     "test_queues.py": {
         "MessageRetentionPeriod": "test_every_queue_keeps_its_messages_for_14_days",
         "RedrivePolicy": "test_a_message_received_ten_times_without_success_goes_to_the_dead_letters",
         "SqsManagedSseEnabled": "test_every_queue_is_encrypted",
-        "KmsMasterKeyId": "test_every_queue_is_encrypted_with_the_key_of_the_organisation_if_it_names_one",
         "VisibilityTimeout": "test_call_lease_function_and_hidden_time_of_a_message_end_in_this_order",
         "FunctionResponseTypes": "test_one_failed_message_does_not_return_the_nine_others",
         "BatchSize": "test_a_batch_has_up_to_ten_messages_and_does_not_wait_to_fill",
@@ -48,8 +44,14 @@ MISSED_BY = {
         "RetentionInDays": "test_every_log_expires",
         "RecursiveLoop": "test_retries_through_the_stacks_own_queues_are_not_stopped_as_a_loop",
         "ReservedConcurrentExecutions": "test_each_number_reserves_executions_only_for_its_own_functions",
-        "KmsKeyId": "test_logs_and_secret_are_encrypted_with_the_key_of_the_organisation_if_it_names_one",
         "LoggingConfig": "test_logs_are_json_and_go_to_the_functions_own_group",
+    },
+    "test_encryption.py": {
+        "SSESpecification": "test_all_that_is_kept_has_the_key_of_the_organisation_if_it_names_one",
+        "KmsMasterKeyId": "test_all_that_is_kept_has_the_key_of_the_organisation_if_it_names_one",
+        "KmsKeyIdentifier": "test_all_that_is_kept_has_the_key_of_the_organisation_if_it_names_one",
+        "KmsKeyId": "test_all_that_is_kept_has_the_key_of_the_organisation_if_it_names_one",
+        "DeadLetterConfig": "test_events_that_the_key_cannot_encrypt_leave_evidence",
     },
     "test_rules.py": {
         "EventInvokeConfig": ("test_a_failed_tick_is_not_repeated_by_lambda_and_leaves_evidence"),

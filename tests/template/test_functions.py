@@ -218,16 +218,6 @@ def test_all_functions_run_in_the_subnets_of_the_organisation_if_it_names_any(st
     assert not [name for name, function in outside.items() if "VpcConfig" in function]
 
 
-def test_logs_and_secret_are_encrypted_with_the_key_of_the_organisation_if_it_names_one(stack, deployed):
-    own = of_type(deployed(KmsKeyId=KEY), "AWS::Logs::LogGroup")
-    own_secret = deployed(KmsKeyId=KEY)["Resources"]["StackSecret"]["Properties"]
-
-    assert own_secret["KmsKeyId"].endswith(KEY)
-    assert own.keys() == {*LOGS.values(), "AccessLogs"}
-    assert {group["KmsKeyId"] for group in own.values()} == {f"arn:aws:kms:eu-central-1:123456789012:key/{KEY}"}
-    assert not [group for group in of_type(stack, "AWS::Logs::LogGroup").values() if "KmsKeyId" in group]
-
-
 @pytest.mark.parametrize("function", LOGS)
 def test_lambdas_own_report_of_each_invocation_is_kept_in_the_log(stack, function):
     """It has the memory, the duration and the time of a cold start."""

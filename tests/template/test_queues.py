@@ -8,7 +8,6 @@ from sweephand.flow.bulk import carry_on
 from sweephand.flow.delivery import dispatch
 from sweephand.flow.verdict import LEASE_MARGIN_S
 from tests.template.cloudformation import of_type
-from tests.template.test_functions import KEY
 
 FOURTEEN_DAYS_S = 14 * 24 * 3600
 READERS = {
@@ -41,14 +40,6 @@ def test_every_queue_keeps_its_messages_for_14_days(stack, queue):
 @pytest.mark.parametrize("queue", EVERY_QUEUE)
 def test_every_queue_is_encrypted(stack, queue):
     assert stack["Resources"][queue]["Properties"]["SqsManagedSseEnabled"] is True
-    assert "KmsMasterKeyId" not in stack["Resources"][queue]["Properties"]
-
-
-@pytest.mark.parametrize("queue", EVERY_QUEUE)
-def test_every_queue_is_encrypted_with_the_key_of_the_organisation_if_it_names_one(deployed, queue):
-    properties = deployed(KmsKeyId=KEY)["Resources"][queue]["Properties"]
-
-    assert (properties["KmsMasterKeyId"], "SqsManagedSseEnabled" in properties) == (KEY, False)
 
 
 @pytest.mark.parametrize("queue", EVERY_QUEUE)

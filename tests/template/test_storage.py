@@ -6,7 +6,6 @@ import pytest
 
 from sweephand.flow.bulk.export_runs import FILE_KEPT
 from tests.template.cloudformation import of_type
-from tests.template.test_functions import KEY
 
 KEPT = ("Table", "Key", "IdentityKey", "StackSecret", "FilesBucket", "FilesBucketPolicy")
 
@@ -85,22 +84,6 @@ def test_the_table_is_encrypted_with_dynamodbs_own_free_key(stack):
     assert "SSESpecification" not in stack["Resources"]["Table"]["Properties"]
 
 
-def test_table_bucket_and_credential_are_encrypted_with_the_key_of_the_organisation_if_it_names_one(deployed):
-    kept = deployed(KmsKeyId=KEY)["Resources"]
-    (rule,) = kept["FilesBucket"]["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-
-    assert kept["Table"]["Properties"]["SSESpecification"] == {
-        "SSEEnabled": True,
-        "SSEType": "KMS",
-        "KMSMasterKeyId": KEY,
-    }
-    assert kept["StackSecret"]["Properties"]["KmsKeyId"] == KEY
-    assert rule == {
-        "ServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": KEY},
-        "BucketKeyEnabled": True,
-    }
-
-
 @pytest.mark.parametrize("name", [name for name in KEPT if name != "Table"])
 def test_a_failed_create_leaves_nothing_that_costs_money(stack, name):
     assert stack["Resources"][name]["DeletionPolicy"] == "RetainExceptOnCreate"
@@ -171,7 +154,7 @@ def test_the_table_is_not_warmed_by_default(stack):
     assert all("WarmThroughput" not in index for index in table["GlobalSecondaryIndexes"])
 
 
-def test_a_warmed_table_warms_the_index_that_each_advance_writes(deployed):
+def test_a_warmed_table_warms_the_indexes_that_runs_write(deployed):
     table = deployed(WarmUnits="20000")["Resources"]["Table"]["Properties"]
 
     warm = {"ReadUnitsPerSecond": "20000", "WriteUnitsPerSecond": "20000"}
@@ -179,7 +162,7 @@ def test_a_warmed_table_warms_the_index_that_each_advance_writes(deployed):
     assert {i["IndexName"]: i.get("WarmThroughput") for i in table["GlobalSecondaryIndexes"]} == {
         "next-run": warm,
         "catalogue": None,
-        "attention": None,
+        "attention": warm,
     }
 
 

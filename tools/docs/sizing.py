@@ -174,8 +174,8 @@ LIMITS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "asynchronous runs",
-        f"{ASYNCHRONOUS:,} a second in one tenant; failures twice that",
-        "more tenants",
+        f"{ASYNCHRONOUS:,} a second in one tenant; failures twice that; a new table [begins with 2,000](load.md)",
+        "`WarmUnits`, before the peak; then more tenants",
         "`WriteThrottleEvents` of the index `attention`",
     ),
     (
