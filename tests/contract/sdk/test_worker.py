@@ -112,14 +112,14 @@ def test_a_job_is_found_by_its_task_name_and_applications_share_none(api):  # N0
     assert found["jobSet"] == "worker.mail"
 
 
-def test_a_job_has_no_name_if_the_name_would_be_too_long(api):
+def test_a_job_is_named_after_the_task_alone_if_the_name_would_be_too_long(api):
     started(api, lambda worker: worker.every("1h", name="x" * 128)(lambda: None))
 
     [job] = api.get("/v1/jobs").json["items"]
-    assert (job["key"], job["name"]) == ("x" * 128, job["id"])
+    assert (job["key"], job["name"]) == ("x" * 128, "x" * 128)
 
 
-def test_a_job_without_a_name_gets_one_and_keeps_its_next_run(api):
+def test_a_job_with_another_name_gets_its_own_and_keeps_its_next_run(api):
     hands = started(api, lambda worker: worker.every("1h", name="report")(lambda: None))
     [task] = hands.worker._tasks.all()
     nameless = {name: member for name, member in task.body.items() if name != "name"}
@@ -130,7 +130,7 @@ def test_a_job_without_a_name_gets_one_and_keeps_its_next_run(api):
     hands.worker.apply()
 
     after = jobs(api)["report"]
-    assert (before["name"], after["name"]) == (before["id"], "billing/report")
+    assert (before["name"], after["name"]) == ("worker.billing/report", "billing/report")
     assert (after["id"], after["nextRunAt"]) == (before["id"], before["nextRunAt"])
 
 

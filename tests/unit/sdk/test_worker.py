@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
 from functools import partial
 
@@ -22,6 +23,7 @@ from sweephand.sources import SystemClock
 from tests.unit.sdk.scripted import client, reply
 
 REGISTERED = {"name": "billing", "version": None, "queueUrl": "https://queue/a", "region": "eu-central-1"}
+DUE = {"id": "01", "name": "billing/report", "nextRunAt": "2027-03-01T12:05:00Z"}
 APPLIED = {"set": "worker.billing", "created": [], "updated": [], "failed": [], "remaining": 0}
 
 
@@ -45,7 +47,7 @@ class Watch(SystemClock):
 
 
 def made_of(receive, **more) -> Worker:
-    connected, _ = client(reply(REGISTERED), reply(APPLIED))
+    connected, _ = client(reply(REGISTERED), reply(APPLIED), reply({"items": [DUE], "nextCursor": None}))
     return Worker("billing", client=connected, queue=Queue(receive), **more)
 
 
@@ -67,6 +69,21 @@ def test_a_stop_ends_a_worker_gracefully():
 
     made.append(made_of(receive))
     made[0].run()
+
+
+def test_a_worker_says_at_its_start_what_it_serves_and_when_it_is_due(capsys, monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    made: list[Worker] = []
+    made.append(made_of(lambda _: made[0].stop() or []))
+    made[0].every("5m")(lambda: None)
+    made[0].run()
+    monkeypatch.undo()
+    time.tzset()
+
+    said = capsys.readouterr().err
+    assert said.startswith("billing: 1 task, worker ")
+    assert said.endswith(", next 2027-03-01 13:05:00+0100 (billing/report)\n")
 
 
 def test_a_queue_that_does_not_answer_is_polled_again(monkeypatch):
@@ -103,7 +120,8 @@ def test_a_worker_without_permission_for_its_queue_ends_with_one_sentence(capsys
         made_of(receive).run()
 
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "the worker cannot start: there are no AWS credentials\n"
+    said = capsys.readouterr().err
+    assert said.endswith("\nthe worker cannot start: there are no AWS credentials\n")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sweephand.errors import SweephandError
     from sweephand.sdk.aio.client import AsyncSweephand
     from sweephand.sdk.aio.root import AsyncJobScheduler
-    from sweephand.sdk.bodies import at, cron, event, every, http, rrule
+    from sweephand.sdk.bodies import at, cron, event, every, http, rrule, task
     from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, OperationFailed, TransportError
     from sweephand.sdk.records import Dropped, JobData, JobInterval, JobRecord, Result
     from sweephand.sdk.signatures import NotSigned, verify
@@ -36,7 +36,7 @@ _PLACES = {
     "SweephandError": "sweephand.errors",
     "TransportError": "sweephand.sdk.errors",
     "verify": "sweephand.sdk.signatures",
-    **dict.fromkeys(("at", "cron", "event", "every", "http", "rrule"), "sweephand.sdk.bodies"),
+    **dict.fromkeys(("at", "cron", "event", "every", "http", "rrule", "task"), "sweephand.sdk.bodies"),
 }
 """The public names with their modules, imported on first use. Errors by code are in `sweephand.sdk.api_errors`."""
 
@@ -64,6 +64,7 @@ __all__ = [
     "every",
     "http",
     "rrule",
+    "task",
     "verify",
 ]
 

@@ -41,6 +41,11 @@ def event(detail_type: str = "job", **members: Any) -> Body:
     return {"type": "event", "detailType": detail_type, **camel(members)}
 
 
+def task(application: str, name: str, **members: Any) -> Body:
+    """Returns an action that starts a task of an application's workers."""
+    return {"type": "queue", "application": application, "task": name, **camel(members)}
+
+
 class http:  # noqa: N801 - so that a call reads `http.post(...)`
     """Actions over HTTP: `http.post("https://example.org/run", payload={"report": 1})`."""
 

@@ -315,7 +315,7 @@ class Worker:
         receivers = [self._thread(self._receive, attempts, slots, url, version, len(queues)) for url, version in queues]
         beat = self._thread(self._beat, attempts)
         with Signals(self.stop, SystemClock()):
-            log.info("the worker %s of %s takes runs", self._me, self.application)
+            sys.stderr.write(f"{self._announcement()}\n")
             self._ended.wait()
             attempts.stop()
             while self._dead is None and not (slots.all_free and not any(each.is_alive() for each in receivers)):
@@ -325,6 +325,18 @@ class Worker:
         beat.join(timeout=1)
         if self._dead is not None:
             raise self._dead
+
+    def _announcement(self) -> str:
+        """Returns one line for people: what the worker carries out, and when the first of it is due."""
+        tasks = len(self._tasks.all())
+        served = f"{self.application}: {tasks} {'task' if tasks == 1 else 'tasks'}, worker {self._me}"
+        try:
+            first = self.client.jobs.list(job_set=self.job_set, sort="nextRunAt", max_items=1).first()
+        except (ApiError, TransportError):  # it only informs
+            return served
+        if first is None or first.next_run_at is None:
+            return f"{served}, nothing scheduled"
+        return f"{served}, next {first.next_run_at.astimezone():%Y-%m-%d %H:%M:%S%z} ({first.name})"
 
     def stop(self) -> None:
         """Stops `run` from another thread, as SIGTERM does."""
