@@ -16,22 +16,22 @@ from unittest import mock
 
 from bench.lists import Listed
 from bench.sap import TENANT, Asked, Body, apis, measured_all
+from sweephand.base.ids import run_uuid, uuid7
+from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.facades.azure.routes import AzureApi
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.ids import run_uuid, uuid7
-from sweephand.settings import from_environment
-from sweephand.sources import SystemChance, SystemClock
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import Item, PayloadItem, StatsItem
-from sweephand.store.jobs import directory, jobs
-from sweephand.store.runs import attempts, run_rows
-from sweephand.store.views import jobs as views
-from sweephand.wiring import build
+from sweephand.server.facades.azure.routes import AzureApi
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.settings import from_environment
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import Item, PayloadItem, StatsItem
+from sweephand.server.store.jobs import directory, jobs
+from sweephand.server.store.runs import attempts, run_rows
+from sweephand.server.store.views import jobs as views
+from sweephand.server.wiring import build
 from tests.local_stack import quiet
 from tests.support import many_jobs
 

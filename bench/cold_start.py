@@ -35,12 +35,14 @@ ENVIRONMENT = {
 }
 TIMED = "import time; began = time.process_time(); {body}; print(time.process_time() - began)"
 READY = "import app"
-READY_TO_SEND = "import app; from sweephand.wiring import Clients; Clients(app.world.table, app.world.settings).sqs"
+READY_TO_SEND = (
+    "import app; from sweephand.server.wiring import Clients; Clients(app.world.table, app.world.settings).sqs"
+)
 AZURE = "import os; os.environ['FACADE'] = 'azure'; import app"
 BASE = "import boto3; boto3.client('dynamodb')"
 FIRST_CALL = (
-    "import app; from sweephand.security import outbound; outbound.shared_ssl_context();"
-    " from sweephand.actions import http"
+    "import app; from sweephand.server.security import outbound; outbound.shared_ssl_context();"
+    " from sweephand.server.actions import http"
 )
 
 

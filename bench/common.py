@@ -15,11 +15,11 @@ from unittest import mock
 from botocore.client import BaseClient
 
 from bench.stub import Stub
+from sweephand.base.ids import uuid7
+from sweephand.base.sources import SystemClock
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.ids import uuid7
 from sweephand.schedules.timing import parse
-from sweephand.sources import SystemClock
 
 MINUTE = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 ROUNDS = 5

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from sweephand import ids
+from sweephand.base import ids
 from sweephand.local import control
 from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings

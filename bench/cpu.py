@@ -15,16 +15,16 @@ from bench import runs
 from bench.cold_start import ENVIRONMENT
 from bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
 from bench.stub import advanced, pages, sent, stubbed
-from sweephand.flow.sweep import sweep
-from sweephand.flow.world import World
-from sweephand.ids import shard_of
+from sweephand.base.ids import shard_of
+from sweephand.base.sources import SystemChance
 from sweephand.schedules.zones import localtime
-from sweephand.settings import from_environment
-from sweephand.sources import SystemChance
-from sweephand.store.dynamo import keys
-from sweephand.store.index import newer_zones, next_run_index
-from sweephand.store.jobs import jobs
-from sweephand.wiring import build
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.flow.world import World
+from sweephand.server.settings import from_environment
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.index import newer_zones, next_run_index
+from sweephand.server.store.jobs import jobs
+from sweephand.server.wiring import build
 
 DUE = 10_000
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe")

@@ -21,24 +21,24 @@ from typing import Any
 from unittest import mock
 
 from bench.meter import Meter, metered
+from sweephand.base.ids import run_uuid
+from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.facades.native.api import NativeApi
-from sweephand.flow.tenants import access, tenancy
-from sweephand.flow.world import World
-from sweephand.ids import run_uuid
-from sweephand.security import guard
-from sweephand.security.caller import TENANT_SCOPES, Door
-from sweephand.security.tokens import derive_keys
-from sweephand.settings import from_environment
-from sweephand.sources import SystemChance, SystemClock
-from sweephand.store.jobs import directory
-from sweephand.store.jobs.directory import BlockItem
-from sweephand.store.runs import run_rows
-from sweephand.store.tenants import credentials
-from sweephand.store.views import jobs as views
-from sweephand.wiring import build
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.flow.tenants import access, tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.security import guard
+from sweephand.server.security.caller import TENANT_SCOPES, Door
+from sweephand.server.security.tokens import derive_keys
+from sweephand.server.settings import from_environment
+from sweephand.server.store.jobs import directory
+from sweephand.server.store.jobs.directory import BlockItem
+from sweephand.server.store.runs import run_rows
+from sweephand.server.store.tenants import credentials
+from sweephand.server.store.views import jobs as views
+from sweephand.server.wiring import build
 from tests.contract.calls import basic, event
 from tests.local_stack import quiet
 from tests.support import many_jobs

@@ -1,7 +1,7 @@
 """Write units of one occurrence by how it ends, from the tick that sends it to its last effect.
 
 Counted by the meter, with the whole service in this process on its in-memory table; the schedule is in the middle of
-its life. Exact, and the same on every machine: tests/unit/flow/test_units.py holds them.
+its life. Exact, and the same on every machine: tests/unit/server/flow/test_units.py holds them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sweephand.domain.job import Pause
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Kind, Outcome, State, Verdict
 from sweephand.domain.schedule import Lane
-from sweephand.facades.azure.job_fields import POLICIES
-from sweephand.flow.delivery import dead_letters
-from sweephand.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
-from sweephand.flow.runs import results
+from sweephand.server.facades.azure.job_fields import POLICIES
+from sweephand.server.flow.delivery import dead_letters
+from sweephand.server.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
+from sweephand.server.flow.runs import results
 from sweephand.testing.service import URLS
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG, Answer
 from tests.support.stage import TENANT, Stage, stage

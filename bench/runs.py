@@ -25,21 +25,21 @@ from unittest import mock
 from bench import endpoint
 from bench.common import MINUTE, Cpu, StillClock, schedule_of, timed
 from bench.stub import stubbed
-from sweephand import actions, one_processor
+from sweephand.base.sources import SystemChance
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import encode, occurrence
 from sweephand.domain.schedule import Lane
-from sweephand.flow import verdict
-from sweephand.flow.delivery import dispatch
-from sweephand.flow.world import World
-from sweephand.security.guard import Outbound
-from sweephand.settings import from_environment
-from sweephand.sources import SystemChance
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import CollectionItem, Item, PayloadItem
-from sweephand.store.jobs import jobs
-from sweephand.wiring import build, guard_settings
+from sweephand.server import actions, one_processor
+from sweephand.server.flow import verdict
+from sweephand.server.flow.delivery import dispatch
+from sweephand.server.flow.world import World
+from sweephand.server.security.guard import Outbound
+from sweephand.server.settings import from_environment
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import CollectionItem, Item, PayloadItem
+from sweephand.server.store.jobs import jobs
+from sweephand.server.wiring import build, guard_settings
 from tests.unit.endpoints import Authority
 
 BATCH = 10

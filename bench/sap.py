@@ -17,23 +17,23 @@ from unittest import mock
 
 from bench.lists import EMPTY, ROUNDS, SECRET, Listed, measured, runs
 from bench.meter import Meter, metered
+from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import integer_id
-from sweephand.facades.api import Api
-from sweephand.facades.native.api import NativeApi
-from sweephand.facades.sap.fields import COLLECTION
-from sweephand.facades.sap.routes import SapApi
-from sweephand.flow.tenants import access, tenancy
-from sweephand.flow.world import World
-from sweephand.security import guard
-from sweephand.security.caller import TENANT_SCOPES, Door
-from sweephand.security.tokens import derive_keys
-from sweephand.settings import from_environment
-from sweephand.sources import SystemChance, SystemClock
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import ordinals
-from sweephand.store.tenants import credentials
-from sweephand.wiring import build
+from sweephand.server.facades.api import Api
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.facades.sap.fields import COLLECTION
+from sweephand.server.facades.sap.routes import SapApi
+from sweephand.server.flow.tenants import access, tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.security import guard
+from sweephand.server.security.caller import TENANT_SCOPES, Door
+from sweephand.server.security.tokens import derive_keys
+from sweephand.server.settings import from_environment
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import ordinals
+from sweephand.server.store.tenants import credentials
+from sweephand.server.wiring import build
 from tests.contract.calls import basic, event
 from tests.local_stack import quiet
 from tests.support import many_jobs

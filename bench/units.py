@@ -14,22 +14,22 @@ from typing import Any
 from unittest import mock
 
 from bench.meter import Meter, metered
-from sweephand import actions
+from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.domain.job import ActionDraft, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.message import encode
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.schedule import Lane
-from sweephand.flow import verdict
-from sweephand.flow.delivery import dispatch
-from sweephand.flow.jobs import change, creation
-from sweephand.flow.sweep import sweep
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.security.guard import GuardSettings
-from sweephand.settings import from_environment
-from sweephand.sources import SystemChance, SystemClock
-from sweephand.wiring import build
+from sweephand.server import actions
+from sweephand.server.flow import verdict
+from sweephand.server.flow.delivery import dispatch
+from sweephand.server.flow.jobs import change, creation
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.security.guard import GuardSettings
+from sweephand.server.settings import from_environment
+from sweephand.server.wiring import build
 from tests.local_stack import quiet
 
 TENANT = "bench"

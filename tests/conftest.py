@@ -13,7 +13,7 @@ import pytest
 from botocore import session
 
 if TYPE_CHECKING:
-    from sweephand.flow.world import World
+    from sweephand.server.flow.world import World
     from tests.support.stage import Stage
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from bench.schedules.cases import NOW
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.explain import explain, gaps, preview_warnings
 from sweephand.schedules.explain.preview_warnings import describe

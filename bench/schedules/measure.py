@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from bench.schedules.cases import AFTERS, NEVER, NOW, Case
 from bench.schedules.engines import ENGINES, Engine
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import parse
 

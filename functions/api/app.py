@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand import cold_start
-from sweephand.wiring import Doorkeeper, build, guard_settings
+from sweephand.server import cold_start
+from sweephand.server.wiring import Doorkeeper, build, guard_settings
 
 world = build()
 # Each deployment loads only the facade that it serves.
 if world.settings.facade == "sap":
-    from sweephand.facades.sap.routes import SapApi as Facade
+    from sweephand.server.facades.sap.routes import SapApi as Facade
 elif world.settings.facade == "azure":
-    from sweephand.facades.azure.routes import AzureApi as Facade  # type: ignore[assignment]
+    from sweephand.server.facades.azure.routes import AzureApi as Facade  # type: ignore[assignment]
 else:
-    from sweephand.facades.native.api import NativeApi as Facade  # type: ignore[assignment]
+    from sweephand.server.facades.native.api import NativeApi as Facade  # type: ignore[assignment]
 
 keeper = Doorkeeper(world)
 facade = Facade(world, guard_settings(world.settings, keeper.settings), keeper.door)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand import cold_start
-from sweephand.flow.audit import audit
-from sweephand.wiring import build
+from sweephand.server import cold_start
+from sweephand.server.flow.audit import audit
+from sweephand.server.wiring import build
 
 world = build()
 cold_start.over()
@@ -19,7 +19,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     continue it; {"repeatEffects": {...}} for flow.audit.repeat_effects.
     """
     if "repeatEffects" in event:
-        from sweephand.flow.audit import repeat_effects  # noqa: PLC0415 - only on demand
+        from sweephand.server.flow.audit import repeat_effects  # noqa: PLC0415 - only on demand
 
         return vars(repeat_effects.repeat(world, event["repeatEffects"]))
     share = {name: int(event[name]) for name in ("worker", "workers") if name in event}

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand import cold_start, one_processor
 from sweephand.domain.instants import from_ms
-from sweephand.flow.delivery import dead_letters, dispatch
-from sweephand.flow.verdict import Delivered
-from sweephand.wiring import build
+from sweephand.server import cold_start, one_processor
+from sweephand.server.flow.delivery import dead_letters, dispatch
+from sweephand.server.flow.verdict import Delivered
+from sweephand.server.wiring import build
 
 world = build()
 cold_start.over()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand import cold_start
 from sweephand.domain.instants import from_ms
-from sweephand.flow.bulk import carry_on
-from sweephand.flow.verdict import Delivered
-from sweephand.wiring import build
+from sweephand.server import cold_start
+from sweephand.server.flow.bulk import carry_on
+from sweephand.server.flow.verdict import Delivered
+from sweephand.server.wiring import build
 
 world = build()
 cold_start.over()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand import cold_start
-from sweephand.flow.sweep import sweep
-from sweephand.wiring import build, report_subnets
+from sweephand.server import cold_start
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.wiring import build, report_subnets
 
 world = build()
 report_subnets(world)

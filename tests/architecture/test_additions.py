@@ -17,14 +17,14 @@ PACKAGES = ROOT / "layers" / "sweephand" / "python"
 SLACK = '''
 from typing import final
 
-from sweephand.actions.call import Call
-from sweephand.actions.headers import MASK, MAX_SECRET
-from sweephand.actions.kind import member, string
-from sweephand.actions.payloads import message
-from sweephand.actions.webhook import Post, Webhook
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.headers import MASK, MAX_SECRET
+from sweephand.server.actions.kind import member, string
+from sweephand.server.actions.payloads import message
+from sweephand.server.actions.webhook import Post, Webhook
 from sweephand.domain.members import fields as read
-from sweephand.json_schema import text
-from sweephand.records import dataclass
+from sweephand.base.json_schema import text
+from sweephand.base.records import dataclass
 
 
 def _url(value, path, reading):
@@ -58,10 +58,10 @@ class Slack(Webhook):
         return Post(call.secret("url"), [("Content-Type", "text/plain")], message(call).encode())
 '''
 ADD_SLACK = """
-from sweephand import actions
+from sweephand.server import actions
 from sweephand.domain.job import ActionSpec
-from sweephand.errors import InvalidRequest
-from sweephand.security.guard import GuardSettings
+from sweephand.base.errors import InvalidRequest
+from sweephand.server.security.guard import GuardSettings
 
 actions.__path__.append(ADDED)
 actions._CLASSES["slack"] = "slack:Slack"
@@ -90,7 +90,7 @@ for given, wrong in refused_members:
     else:
         raise AssertionError(given)
 
-from sweephand.facades.native.openapi.schemas import SCHEMAS
+from sweephand.server.facades.native.openapi.schemas import SCHEMAS
 
 for form in ("", "Shown", "Listed"):
     assert {"$ref": f"#/components/schemas/{form}SlackAction"} in SCHEMAS[f"{form}Action"]["oneOf"]
@@ -98,7 +98,7 @@ assert SCHEMAS["SlackAction"]["required"] == ["type"]
 assert SCHEMAS["ShownSlackAction"]["properties"]["url"]["const"] == "***"
 assert SCHEMAS["ShownSlackAction"]["properties"]["channel"]["type"] == ["string", "null"]
 
-from sweephand.facades.native.members import descriptions
+from sweephand.server.facades.native.members import descriptions
 
 described = descriptions.described({name: schema for name, schema in SCHEMAS.items() if "Slack" in name})
 assert len(described) == 3
@@ -116,7 +116,7 @@ else:
     raise AssertionError("no test shows the new kind")
 """
 HOURLY_AT = """
-from sweephand import json_schema
+from sweephand.base import json_schema
 from sweephand.schedules.text import members
 from sweephand.schedules.notations import cron
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK
@@ -144,8 +144,8 @@ notations._MODULES["hourlyAt"] = "hourly_at"
 
 from datetime import UTC, datetime
 
-from sweephand.facades.native.members import defaults, idle
-from sweephand.facades.native.members import schedule_schemas
+from sweephand.server.facades.native.members import defaults, idle
+from sweephand.server.facades.native.members import schedule_schemas
 from sweephand.schedules.timing import TIMING_MEMBERS, load, parse
 
 timing = parse({"hourlyAt": 40}, now=datetime(2027, 1, 1, tzinfo=UTC))
@@ -167,12 +167,12 @@ PRIORITY = {
         ),
     ),
     "domain/run.py": (("    root: str | None = None\n", "    priority: int = from_its_job(0)\n"),),
-    "store/dynamo/table.py": (
+    "server/store/dynamo/table.py": (
         ("    own_runs = BooleanAttribute(null=True)\n", "    priority = Integer(null=True)\n"),
         ("    root = UnicodeAttribute(null=True)\n", "    priority = Integer(null=True)\n"),
     ),
-    "facades/native/members/job_members.py": (
-        ("from sweephand.lazy import lazy\n", "from sweephand.json_schema import whole\n"),
+    "server/facades/native/members/job_members.py": (
+        ("from sweephand.base.lazy import lazy\n", "from sweephand.base.json_schema import whole\n"),
         ('        "description": Member(text(0, 1_000)),\n', '        "priority": Member(whole(0, 9)),\n'),
     ),
 }
@@ -184,13 +184,13 @@ from sweephand.domain.run import Kind, State
 from sweephand.domain.runs.run_action import new_run
 from sweephand.domain.runs.run_file import run_body
 from sweephand.domain.schedule import Lane
-from sweephand.facades.native.members.job_members import job_body, job_draft
-from sweephand.facades.native.openapi.schemas import SCHEMAS
-from sweephand.flow.jobs import drafts
-from sweephand.security.guard import GuardSettings
-from sweephand.store.dynamo.table import JobItem, RunItem
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import run_rows
+from sweephand.server.facades.native.members.job_members import job_body, job_draft
+from sweephand.server.facades.native.openapi.schemas import SCHEMAS
+from sweephand.server.flow.jobs import drafts
+from sweephand.server.security.guard import GuardSettings
+from sweephand.server.store.dynamo.table import JobItem, RunItem
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import run_rows
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 draft = job_draft({"action": {"type": "http", "url": "https://example.org/"}, "priority": 7}, GuardSettings())

@@ -31,7 +31,7 @@ def test_every_path_to_a_test_or_a_page_exists(path: str) -> None:
 
 
 def test_the_layout_names_each_package_of_the_flow() -> None:
-    flow = ROOT / "layers/sweephand/python/sweephand/flow"
+    flow = ROOT / "layers/sweephand/python/sweephand/server/flow"
     layout = PAGE[PAGE.index("```\n") : PAGE.index("tests/  ")]
 
     rooms = {folder.name for folder in flow.iterdir() if (folder / "__init__.py").is_file()}

@@ -28,7 +28,7 @@ by_folder = pytest.mark.parametrize("handler", HANDLERS, ids=lambda path: path.p
 PLAIN = {"__future__", "typing", "collections.abc"}
 # The packages that each folder may use in addition to flow, wiring and telemetry: nouns, and for the API its facades.
 REACHES = {
-    "api": {"cold_start", "facades", "flow", "security", "settings", "sources", "telemetry", "wiring"},
+    "api": {"base", "cold_start", "facades", "flow", "security", "settings", "telemetry", "wiring"},
     "sweeper": {"cold_start", "domain", "flow", "telemetry", "wiring"},
     "executor": {"cold_start", "domain", "flow", "one_processor", "telemetry", "wiring"},
     "auditor": {"cold_start", "domain", "flow", "telemetry", "wiring"},
@@ -60,60 +60,67 @@ LOADED_LATER = {
 # The package's own modules that the usual first event of a function does not need: a record costs half a millisecond.
 OWN_LOADED_LATER = {
     "api": {
-        "actions.http",
-        "flow.audit.audit",
-        "flow.runs.execute",
-        "flow.sweep.sweep",
-        "security.outbound",
-        "security.key_service",
-        "security.sealing",
+        "server.actions.http",
+        "server.flow.audit.audit",
+        "server.flow.runs.execute",
+        "server.flow.sweep.sweep",
+        "server.security.outbound",
+        "server.security.key_service",
+        "server.security.sealing",
     },
     "sweeper": {
-        "actions",
+        "server.actions",
         "domain.runs.admission",
         "domain.collection",
         "domain.job",
-        "facades",
-        "flow.retention",
-        "flow.series.catch_up",
-        "flow.runs.execute",
-        "flow.jobs.change",
-        "flow.jobs.creation",
-        "security",
-        "store.jobs.jobs",
-        "store.runs.ledger",
-        "store.runs.run_rows",
-        "store.tenants.tenants",
-        "store.views",
+        "server.facades",
+        "server.flow.retention",
+        "server.flow.series.catch_up",
+        "server.flow.runs.execute",
+        "server.flow.jobs.change",
+        "server.flow.jobs.creation",
+        "server.security",
+        "server.store.jobs.jobs",
+        "server.store.runs.ledger",
+        "server.store.runs.run_rows",
+        "server.store.tenants.tenants",
+        "server.store.views",
     },
     "executor": {
-        "actions.http",
+        "server.actions.http",
         "domain.occurrences.misfire",
         "domain.occurrences.series",
-        "facades",
-        "flow.jobs.change",
-        "flow.jobs.creation",
-        "flow.sweep.sweep",
+        "server.facades",
+        "server.flow.jobs.change",
+        "server.flow.jobs.creation",
+        "server.flow.sweep.sweep",
         "schedules",
-        "security.caller",
-        "security.guard",
-        "security.outbound",
-        "security.key_service",
-        "security.sealing",
-        "security.tokens",
-        "store.runs.attempts",
-        "store.tenants.credentials",
-        "store.index.next_run_index",
+        "server.security.caller",
+        "server.security.guard",
+        "server.security.outbound",
+        "server.security.key_service",
+        "server.security.sealing",
+        "server.security.tokens",
+        "server.store.runs.attempts",
+        "server.store.tenants.credentials",
+        "server.store.index.next_run_index",
     },
-    "auditor": {"actions", "facades", "flow.jobs.change", "flow.runs.execute", "flow.jobs.creation", "security"},
+    "auditor": {
+        "server.actions",
+        "server.facades",
+        "server.flow.jobs.change",
+        "server.flow.runs.execute",
+        "server.flow.jobs.creation",
+        "server.security",
+    },
     "operations": {
-        "actions.http",
-        "facades",
-        "flow.jobs.change",
-        "flow.jobs.creation",
-        "flow.sweep.sweep",
+        "server.actions.http",
+        "server.facades",
+        "server.flow.jobs.change",
+        "server.flow.jobs.creation",
+        "server.flow.sweep.sweep",
         "schedules",
-        "security.outbound",
+        "server.security.outbound",
     },
 }
 COUNT_CLIENTS = (
@@ -140,7 +147,11 @@ def test_a_handler_imports_only_the_package_and_no_library(handler):
 
 @by_folder
 def test_a_handler_imports_nothing_below_the_flow(handler):
-    reached = {module.split(".")[1] for module in _modules(handler) if module.startswith("sweephand.")}
+    reached = {
+        module.removeprefix("sweephand.").removeprefix("server.").split(".")[0]
+        for module in _modules(handler)
+        if module.startswith("sweephand.")
+    }
 
     assert reached <= REACHES[handler.parent.name]
 
@@ -235,8 +246,8 @@ def test_an_api_function_loads_only_the_facade_that_it_serves(facade):
     loaded = _loaded_by(ROOT / "functions" / "api" / "app.py", FACADE=facade)
     later = LOADED_LATER | {f"sweephand.{name}" for name in OWN_LOADED_LATER["api"]}
 
-    assert [each for each in FACADES if f"sweephand.facades.{each}.routes" in loaded] == [facade]
-    assert [each for each in FACADES if f"sweephand.facades.{each}" in loaded] == [facade]
+    assert [each for each in FACADES if f"sweephand.server.facades.{each}.routes" in loaded] == [facade]
+    assert [each for each in FACADES if f"sweephand.server.facades.{each}" in loaded] == [facade]
     assert sorted(loaded & later) == []
     assert 0 < len(_own(loaded)) <= MOST_OWN_MODULES["api"]
 
@@ -255,8 +266,8 @@ def _holds_code(module):
 def _modules(handler):
     for node in ast.walk(ast.parse(handler.read_text())):
         if isinstance(node, ast.ImportFrom):
-            bare = node.module == "sweephand"
-            yield from (f"sweephand.{alias.name}" for alias in node.names) if bare else [node.module]
+            bare = node.module == "sweephand.server"
+            yield from (f"sweephand.server.{alias.name}" for alias in node.names) if bare else [node.module]
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
 

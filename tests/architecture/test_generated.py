@@ -7,7 +7,7 @@ import subprocess
 
 from tests.architecture.words import ROOT
 
-WITHOUT_COMMENTS = {"layers/sweephand/python/sweephand/facades/native/openapi.json"}
+WITHOUT_COMMENTS = {"layers/sweephand/python/sweephand/server/facades/native/openapi.json"}
 """A form that has no place for the sentence."""
 SIGN = re.compile("[Gg]enerated (by|from)")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.facades.native.document import FILE
+from sweephand.server.facades.native.document import FILE
 from tests.architecture import words
 
 GOOD = '''"""The sweep: one look at all rows that are due."""

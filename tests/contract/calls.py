@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from sweephand.domain.members.json_text import Number, dumps
-from sweephand.store.dynamo.keys import TURN
+from sweephand.server.store.dynamo.keys import TURN
 from sweephand.testing.gateway import event
 from sweephand.testing.taps import Passing
 from tests.support.stage import TENANT, Stage

@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from sweephand.facades.api import Api as Facade
-from sweephand.facades.azure.routes import AzureApi
-from sweephand.facades.native.api import NativeApi
-from sweephand.facades.sap.routes import SapApi
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import FlowMemory
+from sweephand.server.facades.api import Api as Facade
+from sweephand.server.facades.azure.routes import AzureApi
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.facades.sap.routes import SapApi
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import FlowMemory
 from tests.contract.azure.api import Azure
 from tests.contract.azure.api import check_refusal as check_azure
 from tests.contract.calls import Calls, Reply

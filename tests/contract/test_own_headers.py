@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from sweephand.actions.run_headers import facts, headers
 from sweephand.domain.event import EventType
-from sweephand.facades.api import OWN_HEADERS
+from sweephand.server.actions.run_headers import facts, headers
+from sweephand.server.facades.api import OWN_HEADERS
 from tests.contract.azure.api import COLLECTION
 from tests.contract.native.api import JOB
 from tests.contract.test_one_meter import Meters, apis
-from tests.unit.actions.test_http import CALL
+from tests.unit.server.actions.test_http import CALL
 
 __all__ = ["apis"]
 

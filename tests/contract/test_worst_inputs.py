@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from sweephand.facades.azure.routes import AzureApi
-from sweephand.facades.http import Route
-from sweephand.facades.native.routes import ROUTES
-from sweephand.facades.sap.routes import SapApi
+from sweephand.server.facades.azure.routes import AzureApi
+from sweephand.server.facades.http import Route
+from sweephand.server.facades.native.routes import ROUTES
+from sweephand.server.facades.sap.routes import SapApi
 from tests.contract.azure.api import Azure
 from tests.contract.azure.api import job as azure_job
 from tests.contract.calls import Calls, Reply

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FETCHED = re.compile(r"<(?:script|img|source|link)\b[^>]*?\b(?:src|href)=\"(?:https?:)?//[^\"]*\"", re.IGNORECASE)
 FETCHED_BY_STYLES = re.compile(r"(?:url\(|@import\s+)[\"']?(?:https?:)?//[^\"')]*", re.IGNORECASE)
-OPENAPI = ROOT / "layers" / "sweephand" / "python" / "sweephand" / "facades" / "native" / "openapi.json"
+OPENAPI = ROOT / "layers" / "sweephand" / "python" / "sweephand" / "server" / "facades" / "native" / "openapi.json"
 VERBS = {"get", "post", "put", "patch", "delete"}
 WITHOUT_METHOD = {
     "GET /.well-known/jwks.json",

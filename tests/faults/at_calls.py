@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweephand.errors import SweephandError
+from sweephand.base.errors import SweephandError
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, some_failed
 from tests.support.taps import refused as throttled

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sweephand.base.errors import Unavailable
 from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import Unavailable
-from sweephand.facades.azure.routes import AzureApi
-from sweephand.security.caller import Door
-from sweephand.security.tokens import derive_keys
-from sweephand.store.dynamo.table import ScheduleItem
-from sweephand.store.jobs.jobs import schedule_of
+from sweephand.server.facades.azure.routes import AzureApi
+from sweephand.server.security.caller import Door
+from sweephand.server.security.tokens import derive_keys
+from sweephand.server.store.dynamo.table import ScheduleItem
+from sweephand.server.store.jobs.jobs import schedule_of
 from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB, VERSION
 from tests.contract.calls import basic, event
 from tests.contract.native.api import GUARD, STACK_SECRET

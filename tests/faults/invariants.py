@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule
-from sweephand.store.dynamo import keys
+from sweephand.server.store.dynamo import keys
 
 if TYPE_CHECKING:
     from tests.faults.play import Expected, Play

@@ -9,9 +9,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from sweephand.domain.schedule import Lane
-from sweephand.flow.runs import results
 from sweephand.sdk.errors import TransportError
 from sweephand.sdk.transport.request import Answer
+from sweephand.server.flow.runs import results
 from sweephand.testing.memory import Items
 from sweephand.testing.queues import Message
 from sweephand.testing.taps import Act, Fault, Passing

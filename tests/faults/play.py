@@ -14,21 +14,21 @@ from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
+from sweephand.base.errors import Conflict, NotFound, SweephandError, Unavailable
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
-from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.calendars import calendars
 from sweephand.schedules.timing import load
 from sweephand.sdk.errors import TransportError
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.runs import run_rows
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.runs import run_rows
+from sweephand.server.threads import in_turn
 from sweephand.testing.memory import Memory
 from sweephand.testing.service import DEAD, URLS
 from sweephand.testing.sources import START
 from sweephand.testing.taps import Act, Passing, Taps
-from sweephand.threads import in_turn
 from tests.faults import invariants, sites
 from tests.faults.sites import Site
 from tests.support.stage import TENANT, Stage, stage
@@ -77,7 +77,7 @@ class Scenario:
     below.
 
     callbacks: the target may report a result at any time; then the kind `callback` fits.
-    constants: of a module, such as "flow.jobs.change.IN_JOBS_TRANSACTION", smaller than they are, so that few rows do.
+    constants: below server, such as "flow.jobs.change.IN_JOBS_TRANSACTION", smaller than they are, so that few rows do.
     not_yet: kinds of faults that are known not to be made good, each with the reason.
     forgets: the ledger goes with its owner, so that there are calls without a row.
     """
@@ -346,7 +346,8 @@ class Play:
 
 @contextmanager
 def _constants(wanted: Mapping[str, object]) -> Iterator[None]:
-    places = [(import_module(f"sweephand.{path.rpartition('.')[0]}"), path.rpartition(".")[2]) for path in wanted]
+    split = [f"sweephand.server.{path}".rpartition(".") for path in wanted]
+    places = [(import_module(module), name) for module, _, name in split]
     before = [getattr(module, name) for module, name in places]
     for (module, name), value in zip(places, wanted.values(), strict=True):
         setattr(module, name, value)

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand import ids
-from sweephand.actions import draft
-from sweephand.actions.call import Call
+from sweephand.base import ids
+from sweephand.base.errors import Conflict, NotFound, Unavailable
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Collection, Events, Retention, Usage
 from sweephand.domain.consumer import Phase
@@ -28,36 +27,37 @@ from sweephand.domain.job_set import Member, Wanted
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState, StateReason
-from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow.audit import repeat_effects
-from sweephand.flow.bulk.export_runs import begin as begin_export
-from sweephand.flow.calendars import calendars
-from sweephand.flow.consumers import deletion as consumer_deletion
-from sweephand.flow.consumers import leases
-from sweephand.flow.errors import failures
-from sweephand.flow.flow_keys import flow_key_changes
-from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.job_sets import apply as job_sets
-from sweephand.flow.jobs import change, deletion, drafts, lookup
-from sweephand.flow.jobs.change import ScheduleRequest
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual, rerun
-from sweephand.flow.operations import verbs as operations
-from sweephand.flow.runs import edits, results
-from sweephand.flow.runs.replay import DROPPED_TYPE
-from sweephand.flow.tenants import access, applications, signing, subscriptions, tenancy
-from sweephand.flow.tenants.integer_ids import Ordinals
 from sweephand.schedules.calendars import calendar_content
-from sweephand.security.caller import FIRST_ID, PROVIDER_ALL, Caller
-from sweephand.security.guard import Outbound
-from sweephand.store.consumers import consumers as consumer_rows
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import JobItem
-from sweephand.store.flow_keys import circuits
-from sweephand.store.flow_keys import flow_keys as flow_key_rows
-from sweephand.store.jobs.jobs import job_of
-from sweephand.store.operations.operations import OperationItem, operation_of
-from sweephand.store.views import resources as views
+from sweephand.server.actions import draft
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.audit import repeat_effects
+from sweephand.server.flow.bulk.export_runs import begin as begin_export
+from sweephand.server.flow.calendars import calendars
+from sweephand.server.flow.consumers import deletion as consumer_deletion
+from sweephand.server.flow.consumers import leases
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.flow_keys import flow_key_changes
+from sweephand.server.flow.job_parts.change_log import By, Operation
+from sweephand.server.flow.job_sets import apply as job_sets
+from sweephand.server.flow.jobs import change, deletion, drafts, lookup
+from sweephand.server.flow.jobs.change import ScheduleRequest
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual, rerun
+from sweephand.server.flow.operations import verbs as operations
+from sweephand.server.flow.runs import edits, results
+from sweephand.server.flow.runs.replay import DROPPED_TYPE
+from sweephand.server.flow.tenants import access, applications, signing, subscriptions, tenancy
+from sweephand.server.flow.tenants.integer_ids import Ordinals
+from sweephand.server.security.caller import FIRST_ID, PROVIDER_ALL, Caller
+from sweephand.server.security.guard import Outbound
+from sweephand.server.store.consumers import consumers as consumer_rows
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import JobItem
+from sweephand.server.store.flow_keys import circuits
+from sweephand.server.store.flow_keys import flow_keys as flow_key_rows
+from sweephand.server.store.jobs.jobs import job_of
+from sweephand.server.store.operations.operations import OperationItem, operation_of
+from sweephand.server.store.views import resources as views
 from tests.faults import azure_scenarios as azure_scenarios  # noqa: PLC0414 - its histories are listed below
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, surviving
 from tests.support.ecs import ACTION as TASK

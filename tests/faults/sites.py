@@ -2,9 +2,9 @@
 
 A worker of the SDK calls the API and its queue.
 
-A site is named by its function and its place in it: the second `update` of `settle` in flow/runs/settle.py is
-`flow/runs/settle.settle update 2`. The stack of a running call tells its site, so that a call which no scenario meets
-is known by name.
+A site is named by its function and its place in it: the second `update` of `settle` in server/flow/runs/settle.py is
+`server/flow/runs/settle.settle update 2`. The stack of a running call tells its site, so that a call which no scenario
+meets is known by name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from types import FrameType
 
 PACKAGE = Path(__file__).resolve().parents[2] / "layers/sweephand/python/sweephand"
 EDGES = {
-    "store/dynamo/conditional.py",
-    "messaging/run_queue.py",
-    "messaging/event_bus.py",
-    "security/key_service.py",
-    "store/operations/files.py",
+    "server/store/dynamo/conditional.py",
+    "server/messaging/run_queue.py",
+    "server/messaging/event_bus.py",
+    "server/security/key_service.py",
+    "server/store/operations/files.py",
     "sdk/receiving/queues.py",
     "sdk/sync/caller.py",
     *(f"sdk/sync/resources/{name}.py" for name in ("applications", "job_sets", "runs")),
@@ -149,11 +149,11 @@ def of_the_code(*facades: str) -> frozenset[Site]:
     facades: folders whose reads count as well.
     """
     store: dict[str, list[_Function]] = {}
-    for path in _paths("store"):
+    for path in _paths("server/store"):
         for name, function in _module(path).items() if path not in EDGES else ():
             module = path.removesuffix(".py")
             store.setdefault(f".{name.rpartition('.')[2]}" if "." in name else f"{module}.{name}", []).append(function)
-    paths = [path for folder in ("flow", *facades) for path in _paths(folder)]
+    paths = [path for folder in ("server/flow", *facades) for path in _paths(folder)]
     reached = [function for path in paths for function in _module(path).values()]
     found = set()
     while reached:
@@ -182,7 +182,7 @@ def of_this_call() -> Origin:
         elif path is not None:
             if site is None:
                 site = _site(path, frame, method)
-            if path.startswith("flow/"):
+            if path.startswith("server/flow/"):
                 verb = path.rpartition("/")[2].removesuffix(".py")
         frame = frame.f_back
     return Origin(verb, site)

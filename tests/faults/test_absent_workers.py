@@ -14,8 +14,8 @@ import pytest
 from sweephand.domain.event import EventType
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
+from sweephand.server.threads import in_turn
 from sweephand.testing.taps import Act, Passing
-from sweephand.threads import in_turn
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 from tests.contract.native.test_workers import Hand, create, register

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.run import Run, State
-from sweephand.threads import in_turn
+from sweephand.server.threads import in_turn
 from tests.contract.calls import Reply
 from tests.contract.sap.api import Sap, sap
 from tests.faults.at_calls import Faults

@@ -24,14 +24,14 @@ from sweephand.domain.job import Pause
 from sweephand.domain.occurrences import series, upcoming
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.jobs import jobs
 from tests.faults.at_calls import Faults, surviving
 from tests.faults.playing import play
 from tests.support.stage import TENANT, stage
-from tests.unit.flow.common import exact
+from tests.unit.server.flow.common import exact
 
 TIMINGS = [{"cron": "* * * * *"}, {"cron": "*/2 * * * *"}, {"every": "PT20S", "align": "epoch"}]
 SECOND = timedelta(seconds=1)

@@ -19,11 +19,11 @@ from sweephand.domain.occurrences import series
 from sweephand.domain.occurrences.upcoming import next_runs
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
 from sweephand.testing.sources import START
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import TENANT, Stage, stage

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sweephand.flow.jobs import deletion
-from sweephand.store.dynamo import keys
+from sweephand.server.flow.jobs import deletion
+from sweephand.server.store.dynamo import keys
 from sweephand.testing.taps import Act
 from tests.faults import invariants, kinds
 from tests.faults.kinds import Kind

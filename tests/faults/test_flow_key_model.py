@@ -18,21 +18,21 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from sweephand.actions.call import Call
 from sweephand.domain.flow_keys.circuits import READ_EACH_S
 from sweephand.domain.flow_keys.flow_keys import TOGETHER, CircuitRule, FlowKey, Rate, Turnstile, holder
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.run import AWAITING_RESULT, Kind, Outcome, Run, State
-from sweephand.flow.flow_keys import flow_key_changes
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.runs import results
-from sweephand.flow.world import FlowMemory
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.flow_keys import circuits
-from sweephand.store.flow_keys import flow_key_lines as lines
-from sweephand.store.flow_keys import flow_keys as store
-from sweephand.store.runs import run_rows
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.flow_keys import flow_key_changes
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.runs import results
+from sweephand.server.flow.world import FlowMemory
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.flow_keys import circuits
+from sweephand.server.store.flow_keys import flow_key_lines as lines
+from sweephand.server.store.flow_keys import flow_keys as store
+from sweephand.server.store.runs import run_rows
 from sweephand.testing.taps import Act, Passing
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from sweephand.base.errors import SweephandError
 from sweephand.domain.collection import Collection
 from sweephand.domain.run import Reason, State
-from sweephand.errors import SweephandError
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.sweep import sweep
-from sweephand.flow.tenants import tenancy
-from sweephand.store.index import suspended
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.index import suspended
 from sweephand.testing.sources import START
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.faults.playing import play

@@ -18,17 +18,17 @@ import pytest
 from sweephand.domain.occurrences.generations import takes_effect
 from sweephand.domain.run import Run
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.flow.jobs import change, creation, deletion, large_changes
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.jobs import change, creation, deletion, large_changes
+from sweephand.server.store.jobs import jobs
 from sweephand.testing.taps import Act, Passing
 from tests.contract.calls import Reply
 from tests.contract.native.api import Api, api
 from tests.faults.at_calls import KINDS, READS, fits
 from tests.support.stage import TENANT
 from tests.support.taps import Crash
-from tests.unit.flow.common import NOON, exact
+from tests.unit.server.flow.common import NOON, exact
 
 SIZE = 8
 BEFORE_S, AFTER_S = 95, 230

@@ -15,13 +15,13 @@ from sweephand.domain.job import JobDraft, Pause, ScheduleDraft
 from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.run import Kind, Reason
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.jobs import change, deletion, large_changes, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.jobs import change, deletion, large_changes, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import jobs
 from tests.faults.at_calls import KINDS, Faults, fits, surviving
 from tests.support.stage import TENANT, Stage, stage
-from tests.unit.flow.common import HOUR, NOON, exact
+from tests.unit.server.flow.common import HOUR, NOON, exact
 
 EACH_MINUTE = {"cron": "* * * * *"}
 EACH_TWO = {"cron": "*/2 * * * *"}

@@ -17,18 +17,18 @@ from sweephand.domain.message import occurrence
 from sweephand.domain.occurrences.index_row import SweepText
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.deletes import clean_up
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.flow.runs import settle
-from sweephand.flow.series import catch_up, holding
-from sweephand.store.dynamo import keys
-from sweephand.store.index import next_run_index
-from sweephand.store.index.next_run_index import WaitingRow
+from sweephand.server.flow.deletes import clean_up
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.flow.runs import settle
+from sweephand.server.flow.series import catch_up, holding
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.index.next_run_index import WaitingRow
 from sweephand.testing.taps import Act, Passing
 from tests.faults import sites
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import HOUR, MINUTE, NOON, once
+from tests.unit.server.flow.common import HOUR, MINUTE, NOON, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 LATEST = {"misfire": {"type": "latest"}}
@@ -93,7 +93,7 @@ def test_an_unreadable_row_that_changed_meanwhile_stays_in_service(stage: Stage)
     planned = stage.create(EACH_MINUTE)
     stage.edit_schedule(planned, sweep={"S": 'S;fast;sap;{"cron":"gone"}'})
 
-    with meanwhile(stage, "flow/sweep/sweep.take_out update", moved(stage, planned, "next_run_at")):
+    with meanwhile(stage, "server/flow/sweep/sweep.take_out update", moved(stage, planned, "next_run_at")):
         stage.tick()
 
     assert raw(stage, planned)["state"]["S"] == ScheduleState.ACTIVE
@@ -104,7 +104,7 @@ def test_a_schedule_that_changed_meanwhile_is_not_split(stage: Stage, attribute:
     planned = stage.create(EACH_MINUTE, policies=LATEST)
     stage.pass_time(1_800)
 
-    with meanwhile(stage, "flow/series/catch_up.split transact", moved(stage, planned, attribute)):
+    with meanwhile(stage, "server/flow/series/catch_up.split transact", moved(stage, planned, attribute)):
         stage.tick()
 
     assert stage.stored(planned).missed_to is None
@@ -157,7 +157,7 @@ def test_a_series_that_advances_meanwhile_is_not_completed(stage: Stage, attribu
         else:
             moved(stage, planned, "planned_total")()
 
-    with meanwhile(stage, "flow/jobs/completion.complete_if_over update", edit):
+    with meanwhile(stage, "server/flow/jobs/completion.complete_if_over update", edit):
         stage.deliver(most=1)
 
     left = {"state": ScheduleState.ACTIVE, "planned_total": ScheduleState.ENDING}
@@ -177,7 +177,7 @@ def test_a_clean_up_that_others_finished_meanwhile_leaves_no_row(
         pk = keys.runs(TENANT, planned.schedules[0].id)
         stage.edit_item(pk, keys.run(run.uuid), state={"S": State.TRIGGERED.value}, **lease)
     stage.delete(planned)
-    site = "flow/deletes/clean_up._end_and_clear update" + (" 2" if what.startswith("more") else "")
+    site = "server/flow/deletes/clean_up._end_and_clear update" + (" 2" if what.startswith("more") else "")
     (key,) = [(each["pk"]["S"], each["sk"]["S"]) for each in stage.items() if each["sk"]["S"].startswith("CLEAN#")]
 
     def others() -> None:
@@ -201,7 +201,7 @@ def test_a_rename_is_applied_to_the_row_that_was_read(stage: Stage) -> None:
         (schedule,) = there.schedules
         return [ScheduleRequest(schedule, stage.schedule(EACH_MINUTE, "another name"))]
 
-    with meanwhile(stage, "flow/jobs/change._commit transact", moved(stage, planned, "generation")):
+    with meanwhile(stage, "server/flow/jobs/change._commit transact", moved(stage, planned, "generation")):
         stage.change_schedules(planned, request)
 
     assert stage.taps.count("dynamodb.TransactWriteItems") == len(["create", "refused", "change"])
@@ -219,7 +219,7 @@ def test_a_count_that_moves_meanwhile_is_not_corrected(stage: Stage) -> None:
     def edit() -> None:
         stage.edit_schedule(planned, planned_total=number(100))
 
-    with meanwhile(stage, "flow/audit/reconcile._correct update", edit):
+    with meanwhile(stage, "server/flow/audit/reconcile._correct update", edit):
         assert stage.audit().corrected == 0
 
     assert stage.stored(planned).planned_total == 100
@@ -236,7 +236,7 @@ def test_a_run_counted_meanwhile_by_another_audit_is_counted_once(stage: Stage) 
     settle.end_unacted(stage.world, Lane.FAST, pointer, None, State.SKIPPED, Reason.BY_HAND)
     missed = stage.totals(planned).missed
 
-    with meanwhile(stage, "flow/audit/reconcile._recount transact", stage.audit):
+    with meanwhile(stage, "server/flow/audit/reconcile._recount transact", stage.audit):
         stage.audit()
 
     assert stage.totals(planned).missed == missed - 1
@@ -255,7 +255,7 @@ def test_a_schedule_that_advances_meanwhile_stays_in_the_catalogue(stage: Stage,
         else:
             moved(stage, planned, "generation")()
 
-    with meanwhile(stage, "flow/audit/reconcile._settle update", edit):
+    with meanwhile(stage, "server/flow/audit/reconcile._settle update", edit):
         stage.audit()
 
     assert "schedule_id" in raw(stage, planned)

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweephand.actions.call import Call
+from sweephand.base.errors import Conflict, NotFound
 from sweephand.domain.instants import text
 from sweephand.domain.run import Outcome, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow.runs import results
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.runs import results
 from sweephand.testing.service import URLS
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, playing, surviving
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG

@@ -23,12 +23,12 @@ from hypothesis.stateful import (
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.runs import results
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.runs import run_rows
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.runs import results
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.runs import run_rows
 from sweephand.testing.taps import Act, Passing
 from tests.faults.at_calls import KINDS, fits, surviving
 from tests.faults.playing import QUEUE, Days, Trouble, play

@@ -14,15 +14,15 @@ from sweephand.domain.instants import text
 from sweephand.domain.message import decode
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.jobs import completion
-from sweephand.flow.jobs.change import ScheduleRequest
-from sweephand.flow.runs import results
-from sweephand.flow.sweep import sweep
-from sweephand.store.index import next_run_index
-from sweephand.store.index.next_run_index import Advanced, WaitingRow
-from sweephand.store.jobs import directory
-from sweephand.store.jobs.directory import BlockItem, DirectoryItem
-from sweephand.store.views import jobs as views
+from sweephand.server.flow.jobs import completion
+from sweephand.server.flow.jobs.change import ScheduleRequest
+from sweephand.server.flow.runs import results
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.index.next_run_index import Advanced, WaitingRow
+from sweephand.server.store.jobs import directory
+from sweephand.server.store.jobs.directory import BlockItem, DirectoryItem
+from sweephand.server.store.views import jobs as views
 from sweephand.testing.service import URLS
 from sweephand.testing.sources import START
 from sweephand.testing.taps import Act, Passing

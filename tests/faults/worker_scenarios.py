@@ -9,9 +9,9 @@ from sweephand.domain.event import EventType
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Schedule
 from sweephand.sdk.worker import Discard, MoveTo, TaskRun, Worker
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import ScheduleItem
-from sweephand.store.jobs.jobs import schedule_of
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import ScheduleItem
+from sweephand.server.store.jobs.jobs import schedule_of
 from sweephand.testing.service import ARCHIVE
 from tests.faults.play import Play, Scenario, minutes
 from tests.faults.workers import Hand

@@ -10,17 +10,17 @@ from functools import partial
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from sweephand.actions.call import Call
+from sweephand.base.errors import SweephandError
 from sweephand.domain.run import Verdict
-from sweephand.errors import SweephandError
-from sweephand.facades.native.api import NativeApi
 from sweephand.sdk import Sweephand
 from sweephand.sdk.receiving.queues import SqsQueue
 from sweephand.sdk.transport.request import Answer
 from sweephand.sdk.worker import TaskRun, Worker
 from sweephand.sdk.worker.attempts import Attempts
-from sweephand.security.caller import Door
-from sweephand.security.tokens import derive_keys
+from sweephand.server.actions.call import Call
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.security.caller import Door
+from sweephand.server.security.tokens import derive_keys
 from sweephand.testing.sources import SeededChance
 from sweephand.testing.taps import Passing
 from tests.contract.calls import event

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from sweephand.base.sources import SystemClock
 from sweephand.local.aws.emulator import Emulator
 from sweephand.local.folder import StateFolder
 from sweephand.local.service import parameters
-from sweephand.sources import SystemClock
 from tests.local_stack.runtime_emulator import ROOT, free_port
 
 

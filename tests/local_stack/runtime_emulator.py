@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from sweephand.sources import SystemClock
+from sweephand.base.sources import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python"

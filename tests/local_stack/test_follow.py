@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
+from sweephand.base.sources import SystemClock
 from sweephand.local.api import Refused
 from sweephand.local.demo.endpoint import DemoEndpoint, open_endpoint, standing
 from sweephand.local.demo.ledger import Arrivals, Follower, header, line, schedule_name
 from sweephand.local.folder import StateFolder
-from sweephand.sources import SystemClock
 
 BEGIN = datetime(2027, 1, 1, 12, 0, tzinfo=UTC)
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from sweephand.facades.native.document import FILE
 from sweephand.local.settings import CHECKOUT
+from sweephand.server.facades.native.document import FILE
 from tests.local_stack.conftest import LocalStack
 
 pytestmark = pytest.mark.emulator

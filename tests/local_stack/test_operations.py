@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from sweephand.errors import NotFound
+from sweephand.base.errors import NotFound
 from sweephand.local.aws.deploy import read_stack
-from sweephand.store.dynamo import keys
-from sweephand.store.operations.files import LEAST_PIECE, Files
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.operations.files import LEAST_PIECE, Files
 from tests.local_stack.conftest import patiently, warm
 from tests.local_stack.waiting import until
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sweephand.base.sources import SystemClock
 from sweephand.local import control
 from sweephand.local.failures import LocalFailure
 from sweephand.local.folder import StateFolder
 from sweephand.local.settings import CHECKOUT, Settings
-from sweephand.sources import SystemClock
 from tests.local_stack.conftest import start
 from tests.support import issuer as issuers
 from tests.support.issuer import AUDIENCE, private_key

@@ -22,14 +22,14 @@ from unittest import mock
 
 import pytest
 
-from sweephand import one_processor
-from sweephand.errors import Unavailable
-from sweephand.flow.bulk import export_runs
+from sweephand.base.errors import Unavailable
+from sweephand.base.sources import SystemClock
 from sweephand.local.aws.deploy import put_secret
 from sweephand.local.settings import TARGET_ROLE, TASK_CLUSTER, TASK_FAMILY
-from sweephand.sources import SystemClock
-from sweephand.store.dynamo import keys
-from sweephand.store.operations.files import Files
+from sweephand.server import one_processor
+from sweephand.server.flow.bulk import export_runs
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.operations.files import Files
 from tests.local_stack import aws_calls, quiet
 from tests.local_stack.runtime_emulator import ROOT
 from tests.template.test_permissions import APPLICATIONS, GRANTED, LISTS, ROLE_OF
@@ -85,7 +85,7 @@ KEPT_FOR_FAILURES = {("TickDeadLetterQueue", "sqs:SendMessage")}
 BY_LINK = {"ApiFunction": {("${FilesBucket.Arn}/*", "s3:GetObject")}}
 # Rights that this day does not need. The own key signs calls over https alone (tests/local_stack/test_who_calls.py);
 # the last run of a series writes its end by PartiQL, here in the fast lane only
-# (tests/unit/flow/lifecycle/test_endings_soon.py). The native API makes the tenant's key for
+# (tests/unit/server/flow/lifecycle/test_endings_soon.py). The native API makes the tenant's key for
 # secrets, to which the other APIs then seal. They read the lists for tokens of other issuers only.
 NOT_CALLED_HERE = {
     "ApiFunction": {("IdentityKey", "kms:GetPublicKey")},

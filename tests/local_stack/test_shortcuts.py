@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ministack.services import dynamodb
 
 from sweephand.local.aws import shortcuts
-from sweephand.store.dynamo.table import Item, RunItem
-from sweephand.store.jobs.directory import DirectoryItem
+from sweephand.server.store.dynamo.table import Item, RunItem
+from sweephand.server.store.jobs.directory import DirectoryItem
 
 NAMES = {"#0": "pk", "#1": "sk", "#2": "n", "#3": "state"}
 TEXTS = st.sampled_from(["", "a", "b", "ba", "\u00e9", "\U0001f600", "\uffff"])

@@ -70,7 +70,7 @@ def test_the_layer_contains_our_package_without_the_parts_for_the_users_machine(
 
     key = packed["Resources"]["CodeLayer"]["Properties"]["ContentUri"].removeprefix("s3://bucket/")
     names = zipfile.ZipFile(io.BytesIO(objects[key])).namelist()
-    assert "python/sweephand/flow/sweep/sweep.py" in names
+    assert "python/sweephand/server/flow/sweep/sweep.py" in names
     assert not [name for name in names if name.startswith(("python/sweephand/local/", "python/sweephand/cli/"))]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sweephand.facades.native.document import FILE
 from sweephand.local.settings import CHECKOUT
+from sweephand.server.facades.native.document import FILE
 from tests.local_stack.conftest import LocalStack
 from tests.local_stack.pages import FIRST, bash, environment, free_port, moved, program_of
 from tests.local_stack.test_generated_clients import INSTALLED, MAKES_S, output

@@ -14,7 +14,7 @@ from tests.local_stack.conftest import start
 from tests.local_stack.test_other_issuers import place
 from tests.local_stack.waiting import CLOCK, until
 from tests.unit.endpoints import answering, listening
-from tests.unit.security.test_signing import RECEIVER
+from tests.unit.server.security.test_signing import RECEIVER
 
 if TYPE_CHECKING:
     from pathlib import Path

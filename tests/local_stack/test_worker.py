@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sweephand.base.sources import SystemClock
 from sweephand.local.settings import CHECKOUT
 from sweephand.sdk import Sweephand
 from sweephand.sdk.models import JobSetJob
-from sweephand.sources import SystemClock
 from tests.local_stack.waiting import WITHIN_S, until
 
 if TYPE_CHECKING:

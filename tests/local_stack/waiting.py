@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from sweephand.sources import SystemClock
+from sweephand.base.sources import SystemClock
 
 T = TypeVar("T")
 CLOCK = SystemClock()

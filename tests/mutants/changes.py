@@ -46,107 +46,112 @@ CHANGES = {
         'return Acknowledge("somebody has it")',
     ),
     "an-unknown-error-fails-the-batch": Change(
-        "flow/delivery/dispatch.py",
+        "server/flow/delivery/dispatch.py",
         "_guarded",
         "except Exception as unexpected:",
         "except AssertionError as unexpected:",
     ),
     "one-failure-fails-all": Change(
-        "flow/delivery/dispatch.py",
+        "server/flow/delivery/dispatch.py",
         "batch",
         "if not hand.verdicts[message.receipt].acknowledged]",
         "if not all(verdict.acknowledged for verdict in hand.verdicts.values())]",
     ),
     "what-waits-for-the-table-is-acknowledged": Change(
-        "flow/delivery/dispatch.py",
+        "server/flow/delivery/dispatch.py",
         "_guarded",
         "reason=unavailable.reason)\n        return AGAIN",
         "reason=unavailable.reason)\n        return DONE",
     ),
     "what-comes-again-runs-beside-the-others": Change(
-        "flow/delivery/dispatch.py",
+        "server/flow/delivery/dispatch.py",
         "Hand.pieces",
         "return self.with_rows([message for message in messages if message.receive_count == 1])",
         "return self.with_rows(messages)",
     ),
     "one-call-after-the-other": Change(
-        "threads.py", "Threads.work", "self.begin(partial(one, n, piece))", "one(n, piece)"
+        "server/threads.py", "Threads.work", "self.begin(partial(one, n, piece))", "one(n, piece)"
     ),
     "a-batch-keeps-its-visibility": Change(
-        "flow/delivery/dispatch.py",
+        "server/flow/delivery/dispatch.py",
         "Hand.pieces",
         "self.world.settings.lease_s + LEASE_MARGIN_S",
         "self.world.settings.visibility_s",
     ),
-    "messages-come-back-after-one-lease": Change("flow/verdict.py", "back_in_s", "* 2.0 **", "* 1.0 **"),
+    "messages-come-back-after-one-lease": Change("server/flow/verdict.py", "back_in_s", "* 2.0 **", "* 1.0 **"),
     "dead-letters-come-back-for-ever": Change(
-        "flow/delivery/dead_letters.py", "_of_run", "pointer.returns < MOST_RETURNS", "True"
+        "server/flow/delivery/dead_letters.py", "_of_run", "pointer.returns < MOST_RETURNS", "True"
     ),
     "dead-letters-never-come-back": Change(
-        "flow/delivery/dead_letters.py", "_of_run", "pointer.returns < MOST_RETURNS", "False"
+        "server/flow/delivery/dead_letters.py", "_of_run", "pointer.returns < MOST_RETURNS", "False"
     ),
     "a-letter-that-comes-back-is-fresh": Change(
-        "flow/delivery/dead_letters.py", "_back", "pointer.sent_at or message.sent_at", "None"
+        "server/flow/delivery/dead_letters.py", "_back", "pointer.sent_at or message.sent_at", "None"
     ),
     "an-outage-uses-up-claims": Change(
-        "flow/runs/execute.py",
+        "server/flow/runs/execute.py",
         "unclaimed_if_unavailable",
         "ledger.unclaim(world.table, attempt.run, attempt.before)",
         "None",
     ),
     "the-network-is-the-target-s": Change(
-        "flow/runs/perform.py", "act", "not world.queue.can_be_reached(world.settings.lane)", "False"
+        "server/flow/runs/perform.py", "act", "not world.queue.can_be_reached(world.settings.lane)", "False"
     ),
     "the-next-version-of-messages-is-the-only-one": Change("domain/message.py", "", "VERSION = 1", "VERSION = 2"),
     "a-later-version-s-row-is-broken": Change(
-        "flow/sweep/sweep.py", "_step", "except UnknownKind as later:", "except ZeroDivisionError as later:"
+        "server/flow/sweep/sweep.py", "_step", "except UnknownKind as later:", "except ZeroDivisionError as later:"
     ),
     # The sweep
-    "no-look-ahead": Change("settings.py", "", "look_ahead_s: int = 150", "look_ahead_s: int = 60"),
+    "no-look-ahead": Change("server/settings.py", "", "look_ahead_s: int = 150", "look_ahead_s: int = 60"),
     "nobody-says-how-old": Change(
-        "flow/sweep/sweep.py", "_measure", '"OldestDue": total.oldest_due_s', '"OldestDue": 0'
+        "server/flow/sweep/sweep.py", "_measure", '"OldestDue": total.oldest_due_s', '"OldestDue": 0'
     ),
-    "a-tick-has-no-end": Change("flow/sweep/sweep.py", "_Tick.is_over", "> self.deadline", "> 1e9"),
+    "a-tick-has-no-end": Change("server/flow/sweep/sweep.py", "_Tick.is_over", "> self.deadline", "> 1e9"),
     "overdue-rows-first": Change(
-        "store/index/next_run_index.py", "fresh_first", "if more is not None and not fresh:", "if False:"
+        "server/store/index/next_run_index.py", "fresh_first", "if more is not None and not fresh:", "if False:"
     ),
-    "one-shard": Change("ids.py", "shard_of", "% int(shards)", "% 1"),
+    "one-shard": Change("base/ids.py", "shard_of", "% int(shards)", "% 1"),
     "shards-are-used-before-they-are-kept": Change(
-        "store/index/shards.py", "Shards.learn", "if kept < self.wanted:", "if False:"
+        "server/store/index/shards.py", "Shards.learn", "if kept < self.wanted:", "if False:"
     ),
     "a-sweep-reads-only-the-shards-it-wants": Change(
-        "flow/sweep/sweep.py", "_stack", "return suspensions, shards", "return suspensions, world.shards.wanted"
+        "server/flow/sweep/sweep.py", "_stack", "return suspensions, shards", "return suspensions, world.shards.wanted"
     ),
     "rows-stay-in-their-shard": Change(
-        "store/index/next_run_index.py", "_statement", "if step.row.shard is not None and", "if False and"
+        "server/store/index/next_run_index.py", "_statement", "if step.row.shard is not None and", "if False and"
     ),
-    "one-advance-a-call": Change("store/index/next_run_index.py", "", "BATCH_MOST = 25", "BATCH_MOST = 1"),
+    "one-advance-a-call": Change("server/store/index/next_run_index.py", "", "BATCH_MOST = 25", "BATCH_MOST = 1"),
     "refused-entries-are-forgotten": Change(
-        "messaging/run_queue.py", "RunQueue._send_batch", 'answer.get("Failed", [])', "()"
+        "server/messaging/run_queue.py", "RunQueue._send_batch", 'answer.get("Failed", [])', "()"
     ),
     "messages-are-nobody-s": Change(
-        "messaging/run_queue.py", "RunQueue._entry", '"MessageGroupId": delivery.pointer.tenant,', ""
+        "server/messaging/run_queue.py", "RunQueue._entry", '"MessageGroupId": delivery.pointer.tenant,', ""
     ),
     "rows-move-without-their-message": Change(
-        "flow/sweep/sweep.py", "_sweep_group", "if unsent.isdisjoint(step.deliveries)]", "]"
+        "server/flow/sweep/sweep.py", "_sweep_group", "if unsent.isdisjoint(step.deliveries)]", "]"
     ),
     "a-lost-race-is-taken-for-won": Change(
-        "store/index/next_run_index.py", "advance", '(done if _own_success(step, error.get("Item")) else left)', "done"
+        "server/store/index/next_run_index.py",
+        "advance",
+        '(done if _own_success(step, error.get("Item")) else left)',
+        "done",
     ),
-    "a-refused-advance-is-left": Change("flow/sweep/sweep.py", "", "ADVANCE_TRIES = 4", "ADVANCE_TRIES = 1"),
+    "a-refused-advance-is-left": Change("server/flow/sweep/sweep.py", "", "ADVANCE_TRIES = 4", "ADVANCE_TRIES = 1"),
     # The table
-    "conflicts-are-final": Change("store/dynamo/conditional.py", "", "TRANSACTION_TRIES = 10", "TRANSACTION_TRIES = 1"),
+    "conflicts-are-final": Change(
+        "server/store/dynamo/conditional.py", "", "TRANSACTION_TRIES = 10", "TRANSACTION_TRIES = 1"
+    ),
     "left-over-keys-are-forgotten": Change(
-        "store/dynamo/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"
+        "server/store/dynamo/conditional.py", "Table.batch_get", "wanted = left + wanted", "pass"
     ),
     "a-failed-claim-is-a-no": Change(
-        "flow/runs/execute.py",
+        "server/flow/runs/execute.py",
         "_begin",
         "if current is None or current.lease_owner != attempt.run.lease_owner:",
         "if True:",
     ),
     "a-refused-create-is-never-its-own": Change(
-        "flow/jobs/creation.py",
+        "server/flow/jobs/creation.py",
         "_not_created",
         "if jobs.read_job(world.table, tenant, job.id) is not None:",
         "if jobs.read_job(world.table, tenant, job.id) is None and once is None:",
@@ -163,9 +168,9 @@ CHANGES = {
     "a-lost-call-leaves-no-trace": Change(
         "domain/runs/run_file.py", "attempt_bodies", "if run.lost_calls:", "if False:"
     ),
-    "nothing-is-passed-on": Change("flow/runs/execute.py", "_passed_on", "if target == here:", "if True:"),
+    "nothing-is-passed-on": Change("server/flow/runs/execute.py", "_passed_on", "if target == here:", "if True:"),
     "a-retry-stays-where-its-message-came": Change(
-        "flow/runs/execute.py", "take", "_apply(world, message,", "_apply(world, replace(message, lane=here),"
+        "server/flow/runs/execute.py", "take", "_apply(world, message,", "_apply(world, replace(message, lane=here),"
     ),
     "a-near-deadline-has-no-wake": Change(
         "domain/runs/settlement.py", "settle", "deadline + FALLBACK if near", "deadline + 1_000 * FALLBACK if near"
@@ -174,22 +179,22 @@ CHANGES = {
         "domain/runs/settlement.py", "settle", "deadline if near else None", "None"
     ),
     "effects-are-done-once-at-most": Change(
-        "flow/runs/execute.py",
+        "server/flow/runs/execute.py",
         "_apply",
         "effects.after(world, context.run, context.job, context.schedule)",
         "effects.ledger.drop_wake(world.table, context.run)",
     ),
     "an-end-from-outside-wakes-nobody": Change(
-        "flow/runs/results.py", "end_from_outside", "wake_at=now + WAKE", "wake_at=now + 10_000 * WAKE"
+        "server/flow/runs/results.py", "end_from_outside", "wake_at=now + WAKE", "wake_at=now + 10_000 * WAKE"
     ),
     "a-wait-takes-the-place-of-an-end": Change(
-        "flow/runs/settle.py",
+        "server/flow/runs/settle.py",
         "_write",
         "mine = ledger.own_lease(attempt.run.lease_owner)",
         "mine = ledger.RunItem.pk.exists()",
     ),
     "a-second-result-is-taken-for-the-first": Change(
-        "flow/runs/results.py",
+        "server/flow/runs/results.py",
         "record",
         "if not same or not _agrees(there.state, state, message_counts=message_counts):",
         "if False:",
@@ -202,7 +207,7 @@ CHANGES = {
         "domain/runs/admission.py", "_superseded", "if pointer.instant > through:", "if False:"
     ),
     "what-is-taken-back-still-counts": Change(
-        "flow/series/replan.py", "change", "sum(each > seam.until for each in sent)", "0"
+        "server/flow/series/replan.py", "change", "sum(each > seam.until for each in sent)", "0"
     ),
     "a-lost-executor-is-the-end": Change(
         "domain/runs/admission.py", "_after_lost", '.get("delivery") == "at_most_once":', '.get("delivery") != "x":'
@@ -214,48 +219,56 @@ CHANGES = {
         "return End(State.CANCELLED, Reason.OWNER_GONE)",
     ),
     "ids-are-of-names": Change(
-        "flow/jobs/requested.py",
+        "server/flow/jobs/requested.py",
         "_new",
         "world.chance.new_id(now + timedelta(milliseconds=n))",
         '(lambda uuid: str(uuid.uuid5(uuid.NAMESPACE_DNS, job.name or "")))(__import__("uuid"))',
     ),
-    "a-manual-run-leaves-no-record": Change("flow/manual/manual.py", "start_ops", "if once is not None:", "if False:"),
+    "a-manual-run-leaves-no-record": Change(
+        "server/flow/manual/manual.py", "start_ops", "if once is not None:", "if False:"
+    ),
     "an-unattended-holder-is-left-alone": Change(
-        "flow/runs/overlap.py", "_wake", "if unattended(active, world.clock.now()):", "if False:"
+        "server/flow/runs/overlap.py", "_wake", "if unattended(active, world.clock.now()):", "if False:"
     ),
     "a-series-is-over-once-nothing-is-open": Change(
-        "flow/jobs/completion.py",
+        "server/flow/jobs/completion.py",
         "complete_if_over",
         "if before.settled_total + ended < schedule.planned_total:",
         "if ended < len(runs):",
     ),
     "a-wake-is-far": Change(
-        "flow/sweep/sweep.py", "_occurrences", "max(last, now) + WAKE_AGAIN", "max(last, now) + 100 * WAKE_AGAIN"
+        "server/flow/sweep/sweep.py", "_occurrences", "max(last, now) + WAKE_AGAIN", "max(last, now) + 100 * WAKE_AGAIN"
     ),
     "a-run-leaves-the-end-to-the-tick": Change(
-        "flow/jobs/completion.py", "after_run", "not _ends_with(world, run, schedule)", "True"
+        "server/flow/jobs/completion.py", "after_run", "not _ends_with(world, run, schedule)", "True"
     ),
     "what-was-not-sent-ends-a-series": Change(
-        "flow/jobs/completion.py", "_ends_with", ".issuperset(stretch.instants)", ".issuperset(stretch.instants[-1:])"
+        "server/flow/jobs/completion.py",
+        "_ends_with",
+        ".issuperset(stretch.instants)",
+        ".issuperset(stretch.instants[-1:])",
     ),
     "the-audit-sends-nothing": Change(
-        "flow/audit/reconcile.py", "repair", "_send(world, schedule, compared.pointers)", "pass"
+        "server/flow/audit/reconcile.py", "repair", "_send(world, schedule, compared.pointers)", "pass"
     ),
     "the-audit-forgets-nothing": Change(
-        "flow/audit/reconcile.py", "account", "remembered_from=_remembered_from(schedule, world.clock.now()),", ""
+        "server/flow/audit/reconcile.py",
+        "account",
+        "remembered_from=_remembered_from(schedule, world.clock.now()),",
+        "",
     ),
     "a-run-expires-from-its-beginning": Change(
-        "flow/runs/execute.py",
+        "server/flow/runs/execute.py",
         "_first_row",
         "generation=pointer.generation,",
         "generation=pointer.generation, expires_at=pointer.instant + timedelta(days=15),",
     ),
     "a-line-counts-what-has-a-row": Change(
-        "flow/audit/reconcile.py", "_correct", "in compared.account.miscounted():", "in ():"
+        "server/flow/audit/reconcile.py", "_correct", "in compared.account.miscounted():", "in ():"
     ),
     "creates-know-no-bound": Change("domain/job.py", "", "SCHEDULES_AT_ONCE = 40", "SCHEDULES_AT_ONCE = 41"),
     "an-offset-reads-all-before-it": Change(
-        "store/views/jobs.py", "_directory", "if skip >= live and not after:", "if False:"
+        "server/store/views/jobs.py", "_directory", "if skip >= live and not after:", "if False:"
     ),
     # Targets
     "a-short-retry-ignores-retry-after": Change(
@@ -270,17 +283,17 @@ CHANGES = {
         "domain/runs/retry.py", "RetryPolicy.max_attempts", "(self.immediate + 1)", "(self.immediate + 2)"
     ),
     "ten-tries-are-ten-days": Change(
-        "flow/lifecycle/unreachable.py",
+        "server/flow/lifecycle/unreachable.py",
         "is_due",
         "failed_at - streak.since >= LIMIT",
         "failed_at - streak.since >= LIMIT / 10",
     ),
     "circuits-never-open": Change("domain/flow_keys/circuits.py", "opens", "failures >= rule.failures", "False"),
     "chains-have-no-end": Change(
-        "actions/job.py", "StartJob.perform", "call.hop > MOST_HOPS", "call.hop > 3 * MOST_HOPS"
+        "server/actions/job.py", "StartJob.perform", "call.hop > MOST_HOPS", "call.hop > 3 * MOST_HOPS"
     ),
-    "loops-over-http-have-no-end": Change("facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 30"),
-    "answers-are-kept-whole": Change("flow/runs/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),
+    "loops-over-http-have-no-end": Change("server/facades/native/context.py", "", "MOST_HOPS = 3", "MOST_HOPS = 30"),
+    "answers-are-kept-whole": Change("server/flow/runs/settle.py", "", "ANSWER_BYTES = 16_384", "ANSWER_BYTES = 10**9"),
     # Exceptions
     "what-is-over-its-time-is-shown": Change(
         "domain/run.py",
@@ -289,27 +302,29 @@ CHANGES = {
         "return False",
     ),
     "all-runs-are-kept-alike": Change(
-        "flow/retention.py", "run_expiry", ", lately(world, tenant, collection).run_days", ""
+        "server/flow/retention.py", "run_expiry", ", lately(world, tenant, collection).run_days", ""
     ),
     "attempts-go-after-15-days": Change(
-        "flow/runs/settle.py", "_attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"
+        "server/flow/runs/settle.py", "_attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"
     ),
-    "errors-expire-in-silence": Change("flow/errors/failures.py", "wake_up", "if soon:", "if False:"),
+    "errors-expire-in-silence": Change("server/flow/errors/failures.py", "wake_up", "if soon:", "if False:"),
     "groups-stay-for-ever": Change(
-        "flow/errors/failures.py", "wake_up", "(job_is_gone or now - group.last_at > FORGOTTEN):", "False:"
+        "server/flow/errors/failures.py", "wake_up", "(job_is_gone or now - group.last_at > FORGOTTEN):", "False:"
     ),
     "ended-jobs-stay": Change(
-        "flow/lifecycle/ended_jobs.py", "wake_up", "_remove(world, job)", "_stay(world, asking, None)"
+        "server/flow/lifecycle/ended_jobs.py", "wake_up", "_remove(world, job)", "_stay(world, asking, None)"
     ),
-    "unused-schedules-stay": Change("flow/job_parts/expiry.py", "", "KEPT_S = 30 * 86_400", "KEPT_S = 3_000 * 86_400"),
+    "unused-schedules-stay": Change(
+        "server/flow/job_parts/expiry.py", "", "KEPT_S = 30 * 86_400", "KEPT_S = 3_000 * 86_400"
+    ),
     "operations-are-shown-for-ever": Change(
-        "flow/operations/verbs.py",
+        "server/flow/operations/verbs.py",
         "find",
         "operation.expires_at <= world.clock.now()",
         "operation.expires_at < operation.started_at",
     ),
     "a-key-holds-for-ever": Change(
-        "flow/idempotency.py", "earlier", "(item.expires_at or 0) <= epoch_s(world.clock.now())", "False"
+        "server/flow/idempotency.py", "earlier", "(item.expires_at or 0) <= epoch_s(world.clock.now())", "False"
     ),
     # The template
     "all-executions-are-the-executors": Change(

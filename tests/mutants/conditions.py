@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "layers/sweephand/python/sweephand"
-FOLDERS = ("store", "flow")
-NO_CONDITIONS = {"store/dynamo/conditional.py", "store/dynamo/table.py"}
+FOLDERS = ("server/store", "server/flow")
+NO_CONDITIONS = {"server/store/dynamo/conditional.py", "server/store/dynamo/table.py"}
 """The machinery, which has none of its own."""
 CHECKS = {"exists", "does_not_exist", "is_in"}
 
 
 def names() -> list[str]:
-    """Returns the names of all clauses: `store/runs/ledger.claimable: attempt ==`."""
+    """Returns the names of all clauses: `server/store/runs/ledger.claimable: attempt ==`."""
     return [name for path in _paths() for name, _ in _clauses(path, ast.parse((PACKAGE / path).read_text()))]
 
 
 def module_of(name: str) -> str:
-    """`sweephand.store.runs.ledger`"""
+    """`sweephand.server.store.runs.ledger`"""
     return "sweephand." + name.split(".", maxsplit=1)[0].replace("/", ".")
 
 
@@ -69,7 +69,7 @@ def _is_no_condition(node: ast.AST) -> bool:
 
 def _paths() -> list[str]:
     found = [str(path.relative_to(PACKAGE)) for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]
-    return [path for path in found if path not in NO_CONDITIONS and not path.startswith("store/views")]
+    return [path for path in found if path not in NO_CONDITIONS and not path.startswith("server/store/views")]
 
 
 def _clauses(path: str, tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -65,38 +65,51 @@ def write(known: dict[str, list[str]]) -> None:
 
 
 NEAR = {
-    "store/tenants/counts": ("flow/jobs/test_many_creates.py", "flow/tenants/test_quotas.py", "store/test_clauses.py"),
-    "store/jobs/directory": (
-        "store/test_directory.py",
-        "flow/jobs/test_directory.py",
-        "flow/jobs/test_create.py",
-        "flow/deletes/test_deletes.py",
+    "server/store/tenants/counts": (
+        "server/flow/jobs/test_many_creates.py",
+        "server/flow/tenants/test_quotas.py",
+        "server/store/test_clauses.py",
     ),
-    "store/jobs/jobs": ("store/test_jobs.py", "flow/jobs/test_create.py", "flow/jobs/test_changes.py"),
-    "store/runs/ledger": (
-        "store/test_ledger.py",
-        "flow/runs/test_execute.py",
-        "flow/runs/test_results.py",
-        "flow/runs/test_retries.py",
+    "server/store/jobs/directory": (
+        "server/store/test_directory.py",
+        "server/flow/jobs/test_directory.py",
+        "server/flow/jobs/test_create.py",
+        "server/flow/deletes/test_deletes.py",
     ),
-    "store/runs/overlap_slots": ("flow/runs/test_overlap.py",),
-    "store/index/suspended": ("flow/sweep/test_suspended.py",),
-    "store/tenants/tenants": ("flow/jobs/test_create.py", "flow/sweep/test_suspended.py"),
-    "store/index/next_run_index": ("store/test_waiting.py", "flow/sweep/test_sweep.py"),
-    "flow/sweep/sweep": ("flow/sweep/test_sweep.py",),
-    "flow/series/catch_up": ("flow/series/test_misfire.py",),
-    "flow/jobs/change": ("flow/jobs/test_changes.py",),
-    "flow/deletes/clean_up": ("flow/deletes/test_deletes.py",),
-    "flow/jobs/completion": ("flow/flow_keys/test_line.py", "flow/lifecycle/test_endings.py"),
-    "flow/series/holding": ("flow/sweep/test_suspended.py",),
-    "flow/idempotency": ("flow/jobs/test_create.py", "flow/manual/test_manual.py"),
-    "flow/audit/reconcile": ("flow/audit/test_audit.py",),
-    "flow/jobs/steps": ("flow/jobs/test_changes.py", "flow/deletes/test_deletes.py"),
+    "server/store/jobs/jobs": (
+        "server/store/test_jobs.py",
+        "server/flow/jobs/test_create.py",
+        "server/flow/jobs/test_changes.py",
+    ),
+    "server/store/runs/ledger": (
+        "server/store/test_ledger.py",
+        "server/flow/runs/test_execute.py",
+        "server/flow/runs/test_results.py",
+        "server/flow/runs/test_retries.py",
+    ),
+    "server/store/runs/overlap_slots": ("server/flow/runs/test_overlap.py",),
+    "server/store/index/suspended": ("server/flow/sweep/test_suspended.py",),
+    "server/store/tenants/tenants": ("server/flow/jobs/test_create.py", "server/flow/sweep/test_suspended.py"),
+    "server/store/index/next_run_index": ("server/store/test_waiting.py", "server/flow/sweep/test_sweep.py"),
+    "server/flow/sweep/sweep": ("server/flow/sweep/test_sweep.py",),
+    "server/flow/series/catch_up": ("server/flow/series/test_misfire.py",),
+    "server/flow/jobs/change": ("server/flow/jobs/test_changes.py",),
+    "server/flow/deletes/clean_up": ("server/flow/deletes/test_deletes.py",),
+    "server/flow/jobs/completion": ("server/flow/flow_keys/test_line.py", "server/flow/lifecycle/test_endings.py"),
+    "server/flow/series/holding": ("server/flow/sweep/test_suspended.py",),
+    "server/flow/idempotency": ("server/flow/jobs/test_create.py", "server/flow/manual/test_manual.py"),
+    "server/flow/audit/reconcile": ("server/flow/audit/test_audit.py",),
+    "server/flow/jobs/steps": ("server/flow/jobs/test_changes.py", "server/flow/deletes/test_deletes.py"),
 }
 """Tests by module of a condition: the files of tests/unit that may notice, the nearest first."""
-CLAUSES = ["tests/unit/store/test_clauses.py", "tests/faults/test_meanwhile.py"]
+CLAUSES = ["tests/unit/server/store/test_clauses.py", "tests/faults/test_meanwhile.py"]
 """Made for them."""
-FARTHER = ["tests/unit/store", "tests/unit/flow", "tests/faults/test_plans.py", "tests/faults/test_held_model.py"]
+FARTHER = [
+    "tests/unit/server/store",
+    "tests/unit/server/flow",
+    "tests/faults/test_plans.py",
+    "tests/faults/test_held_model.py",
+]
 
 
 def candidates(name: str) -> list[list[str]]:

@@ -27,73 +27,78 @@ class TooEarly:
 
 BROKEN = {
     "create-before-pointers": TooEarly(
-        "flow/jobs/creation.py", "_create_job", "_written(world, ops", "replan.send_ahead(world, schedules)"
+        "server/flow/jobs/creation.py", "_create_job", "_written(world, ops", "replan.send_ahead(world, schedules)"
     ),
-    "owed-before-change": TooEarly("flow/jobs/change.py", "_commit", "replan.send_owed(", "world.table.transact(ops)"),
+    "owed-before-change": TooEarly(
+        "server/flow/jobs/change.py", "_commit", "replan.send_owed(", "world.table.transact(ops)"
+    ),
     "send-before-advance": TooEarly(
-        "flow/sweep/sweep.py",
+        "server/flow/sweep/sweep.py",
         "_sweep_group",
         "world.queue.send(",
         "_advance(world, [step.advance for step in steps], deadline)",
     ),
-    "claim-before-act": TooEarly("flow/runs/execute.py", "_claim_and_begin", "_claim(", "act(world, attempt)"),
+    "claim-before-act": TooEarly("server/flow/runs/execute.py", "_claim_and_begin", "_claim(", "act(world, attempt)"),
     "act-before-end": TooEarly(
-        "flow/runs/execute.py", "_act_and_settle", "act(world,", "ledger.succeed(world.table, attempt.run)"
+        "server/flow/runs/execute.py", "_act_and_settle", "act(world,", "ledger.succeed(world.table, attempt.run)"
     ),
     "end-before-effects": TooEarly(
-        "flow/runs/conclusion.py",
+        "server/flow/runs/conclusion.py",
         "_settle",
         "settle.settle(",
         "effects.after(world, replace(attempt.run, state=State.REQUEST_ERROR), attempt.job, attempt.schedule)",
     ),
     "effects-before-drop-wake": TooEarly(
-        "flow/runs/effects.py",
+        "server/flow/runs/effects.py",
         "after",
         "completion.after_run(",
         "ledger.drop_wake(world.table, run)",
         outer=True,
     ),
     "retry-row-before-message": TooEarly(
-        "flow/runs/settle.py", "settle", "= _write(", "send_pointer(world, attempt.lane, after)"
+        "server/flow/runs/settle.py", "settle", "= _write(", "send_pointer(world, attempt.lane, after)"
     ),
     "deadline-row-before-message": TooEarly(
-        "flow/runs/settle.py",
+        "server/flow/runs/settle.py",
         "settle",
         "= _write(",
         "after.deadline_at and _send_deadline(world, attempt.lane, after)",
     ),
     "error-action-row-before-message": TooEarly(
-        "flow/runs/chained_runs.py",
+        "server/flow/runs/chained_runs.py",
         "start_reaction",
         "ledger.claim_first(",
         SEND.format(run="started", lane="own_lane"),
     ),
     "manual-row-before-message": TooEarly(
-        "flow/manual/manual.py",
+        "server/flow/manual/manual.py",
         "_start",
         "world.table.transact(ops)",
         "send(world, run, run_action.lane_of(job.action, job.tenant))",
     ),
     "result-before-pointer": TooEarly(
-        "flow/runs/results.py", "end_from_outside", "ledger.finish_from_outside(", SEND.format(run="ended", lane="lane")
+        "server/flow/runs/results.py",
+        "end_from_outside",
+        "ledger.finish_from_outside(",
+        SEND.format(run="ended", lane="lane"),
     ),
     "line-before-taking-out": TooEarly(
-        "flow/sweep/sweep.py",
+        "server/flow/sweep/sweep.py",
         "take_out",
         "ledger.finish_without_attempt(",
         "world.table.update(row.pk, row.sk, [assign(ScheduleItem.state_reason, None)])",
     ),
     "kept-before-split": TooEarly(
-        "flow/series/catch_up.py", "split", "if deliveries and", "world.table.transact([])", outer=True
+        "server/flow/series/catch_up.py", "split", "if deliveries and", "world.table.transact([])", outer=True
     ),
     "stretch-before-cursor": TooEarly(
-        "flow/series/catch_up.py",
+        "server/flow/series/catch_up.py",
         "send_stretch",
         "world.queue.send(",
         "world.table.update(row.pk, row.sk, [assign(CatchUpItem.next_run_at, epoch_s(now))])",
     ),
     "end-before-archive": TooEarly(
-        "flow/delivery/dead_letters.py", "_guarded", "_settled(", "world.queue.archive(message.body)"
+        "server/flow/delivery/dead_letters.py", "_guarded", "_settled(", "world.queue.archive(message.body)"
     ),
 }
 

@@ -18,7 +18,7 @@ ROOT = TABLES.parents[2]
 
 @dataclass(frozen=True)
 class Shown:
-    """test: `tests/unit/flow/test_x.py::test_y`. mutant: its whole name, which that test notices."""
+    """test: `tests/unit/server/flow/test_x.py::test_y`. mutant: its whole name, which that test notices."""
 
     test: str
     mutant: str

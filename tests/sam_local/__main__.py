@@ -13,8 +13,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sweephand.base.sources import SystemClock
 from sweephand.local.settings import CHECKOUT
-from sweephand.sources import SystemClock
 from tests.sam_local import engine as engines
 from tests.sam_local import image
 from tests.sam_local.conftest import BRIDGE, READY

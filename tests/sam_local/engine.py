@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sweephand.sources import SystemClock
+from sweephand.base.sources import SystemClock
 
 CLOCK = SystemClock()
 PACKAGES = ("docker.io", "iptables", "iproute2", "debootstrap")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.store.dynamo import keys
+from sweephand.server.store.dynamo import keys
 
 
 @pytest.fixture

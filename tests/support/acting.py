@@ -9,8 +9,8 @@ from typing import Any, cast
 from botocore.config import Config
 from botocore.session import get_session
 
-from sweephand.security.guard import AwsSettings, GuardSettings, Outbound
-from sweephand.security.target_roles import TargetRoles
+from sweephand.server.security.guard import AwsSettings, GuardSettings, Outbound
+from sweephand.server.security.target_roles import TargetRoles
 from tests.support.ecs import TASKS
 
 ACCOUNT = "123456789012"

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote_plus, urlsplit
 from xml.etree import ElementTree as ET
 
-from sweephand.security.guard import GuardSettings, Outbound, networks
+from sweephand.server.security.guard import GuardSettings, Outbound, networks
 
 STORAGE_TOKEN = "sv=2021-08-06&sp=a&se=2099-01-01T00:00:00Z&sig=c2lnbmF0dXJlCg%3D%3D"
 KEYS = {"QPolicy": "s3cret-Sas-key-canary"}

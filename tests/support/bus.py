@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from sweephand.domain.event import SOURCE, EventType
 from sweephand.domain.instants import text
-from sweephand.flow.runs.replay import DROPPED_TYPE
+from sweephand.server.flow.runs.replay import DROPPED_TYPE
 from sweephand.testing.bus import VirtualBus
 from sweephand.testing.taps import Passing
 from tests.support.aws import ROOT

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from sweephand import actions
-from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome
-from sweephand.security.guard import GuardSettings, Outbound, TaskSettings
-from sweephand.security.tasks import settings
+from sweephand.server import actions
+from sweephand.server.actions.call import Call
+from sweephand.server.security.guard import GuardSettings, Outbound, TaskSettings
+from sweephand.server.security.tasks import settings
 from sweephand.testing.queues import VirtualSqs
 from sweephand.testing.service import URLS
 from sweephand.testing.taps import Passing, Taps

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome, Reason, Verdict
+from sweephand.server.actions.call import Call
 from sweephand.testing.sources import VirtualClock
 from sweephand.testing.taps import Passing, Taps
 

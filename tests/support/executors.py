@@ -18,12 +18,12 @@ from typing import Any
 from unittest import mock
 
 from sweephand.domain.schedule import Lane
-from sweephand.flow.delivery import dispatch
-from sweephand.flow.world import FlowMemory, World
-from sweephand.store.tenants.tenants import CollectionTerms
+from sweephand.server.flow.delivery import dispatch
+from sweephand.server.flow.world import FlowMemory, World
+from sweephand.server.store.tenants.tenants import CollectionTerms
+from sweephand.server.threads import Threads
 from sweephand.testing.service import TICK_S, URLS
 from sweephand.testing.sources import VirtualClock
-from sweephand.threads import Threads
 from tests.support.stage import Stage
 
 BATCH_S, RUN_S, POLL_S = 0.05, 0.008, 0.02

@@ -9,17 +9,17 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+from sweephand.base.ids import uuid7
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Job, Pause
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.facades.sap.fields import new_job
-from sweephand.ids import uuid7
 from sweephand.schedules.timing import parse
-from sweephand.security.guard import GuardSettings
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import Item
-from sweephand.store.jobs import directory, jobs
-from sweephand.store.jobs.directory import BlockItem, NumberItem
+from sweephand.server.facades.sap.fields import new_job
+from sweephand.server.security.guard import GuardSettings
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import Item
+from sweephand.server.store.jobs import directory, jobs
+from sweephand.server.store.jobs.directory import BlockItem, NumberItem
 
 NEVER = datetime(2190, 1, 1, tzinfo=UTC)
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

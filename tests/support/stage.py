@@ -13,30 +13,30 @@ from typing import Any, TypeVar
 from botocore.session import get_session
 from moto import mock_aws
 
-from sweephand import actions
-from sweephand.actions.call import Call
 from sweephand.domain.collection import Events
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.run import FAILED, Kind, Outcome, Run, State
 from sweephand.domain.schedule import Schedule
-from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs import change, creation, deletion
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
 from sweephand.schedules.calendars import calendars
-from sweephand.security import guard
-from sweephand.security.identity import Identity
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import run_rows, spread
-from sweephand.store.views import totals
-from sweephand.store.views.totals import Totals
-from sweephand.telemetry import ALLOWED, UNITS
+from sweephand.server import actions
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.jobs import change, creation, deletion
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.security import guard
+from sweephand.server.security.identity import Identity
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import run_rows, spread
+from sweephand.server.store.views import totals
+from sweephand.server.store.views.totals import Totals
+from sweephand.server.telemetry import ALLOWED, UNITS
 from sweephand.testing.memory import Memory
 from sweephand.testing.own_key import KEY_ID, OwnKey
 from sweephand.testing.service import BASE_URL, BUS, REGION, Aws, Lines, Service, settings_of, world_of

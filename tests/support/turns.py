@@ -13,7 +13,7 @@ from threading import Semaphore, Thread
 from typing import Any
 from unittest import mock
 
-from sweephand import shared_reads
+from sweephand.server import shared_reads
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
 from tests.support.taps import conflict

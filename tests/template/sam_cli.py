@@ -6,9 +6,9 @@ import os
 import subprocess
 from contextlib import contextmanager
 
+from sweephand.base.sources import SystemClock
 from sweephand.local.aws.emulator import Emulator
 from sweephand.local.folder import StateFolder
-from sweephand.sources import SystemClock
 from tests.local_stack.runtime_emulator import free_port
 from tests.template.cloudformation import ROOT
 

@@ -9,8 +9,8 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse
 
 from sweephand.domain import watched
-from sweephand.flow.verdict import LONGEST_WAIT_S
-from sweephand.telemetry import METRICS, NAMESPACE, Telemetry
+from sweephand.server.flow.verdict import LONGEST_WAIT_S
+from sweephand.server.telemetry import METRICS, NAMESPACE, Telemetry
 from tests.template.cloudformation import ROOT, of_type, present
 
 OWN = [{"Name": "stack", "Value": "sweephand"}]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.sources import SystemClock
 from sweephand.local.aws.deploy import Stack
 from sweephand.local.aws.emulator import Emulator
 from sweephand.local.folder import StateFolder
-from sweephand.sources import SystemClock
 from tests.local_stack.runtime_emulator import free_port
 from tests.template import cloudformation
 from tests.template.cloudformation import ROOT, of_type

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sweephand.ids import run_uuid, uuid7
+from sweephand.base.ids import run_uuid, uuid7
 from tests.template.cloudformation import ROOT
 from tools.aws import first_deploy as script
 

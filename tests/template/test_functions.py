@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand import settings
+from sweephand.server import settings
 from tests.template.cloudformation import ROOT, of_type
 
 FILES = {"FILES_BUCKET"}

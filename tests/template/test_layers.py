@@ -22,6 +22,7 @@ LAYERS = {
     "CryptographyX86Layer": ROOT / "layers" / "cryptography",
     "CryptographyArmLayer": ROOT / "layers" / "cryptography",
 }
+CARRIED = {"__init__.py", "base", "domain", "schedules", "server"}
 OF_PYTHON_ALONE = ("CodeLayer", "DependenciesLayer")
 MAGIC_OF_PYTHON_3_13 = struct.pack("<H", 3571) + b"\r\n"
 ELF_MACHINE = {"x86_64": 62, "aarch64": 183}
@@ -61,7 +62,7 @@ def test_the_code_layer_is_the_package_without_the_parts_for_the_users_machine(b
 
     shipped = {path.relative_to(python) for path in python.rglob("*.py")}
     expected = {path.relative_to(source) for path in source.rglob("*.py")}
-    assert shipped == {path for path in expected if path.parts[1] not in {"local", "cli", "sdk", "testing"}}
+    assert shipped == {path for path in expected if path.parts[1] in CARRIED}
     assert len(shipped) < len(expected)
 
 
@@ -78,7 +79,7 @@ def test_the_trimmed_powertools_writes_every_kind_of_line(built):
     """In a process whose first choice are the layers, as on Lambda. Seen failing without its `jmespath_utils`."""
     folders = [str(built[layer][0]) for layer in OF_PYTHON_ALONE]
     code = "import aws_lambda_powertools as found"
-    code += "; from sweephand.telemetry import Telemetry; said = Telemetry('stack'); said.info('run', attempt=1)"
+    code += "; from sweephand.server.telemetry import Telemetry; said = Telemetry('stack'); said.info('run', attempt=1)"
     code += "; said.warning('w', code='a'); said.error('e', reason='b'); said.measure(Failed=1); print(found.__file__)"
 
     done = subprocess.run(
@@ -158,9 +159,9 @@ def test_tracebacks_show_the_paths_on_lambda_and_not_on_the_build_machine(built)
     if WARNING in said:
         pytest.skip("no Python 3.13 on this machine, and the build said so")
 
-    byte_code = _byte_code_of(python / "sweephand" / "ids.py").read_bytes()
+    byte_code = _byte_code_of(python / "sweephand" / "base" / "ids.py").read_bytes()
 
-    assert b"/opt/python/sweephand/ids.py" in byte_code
+    assert b"/opt/python/sweephand/base/ids.py" in byte_code
     assert str(python).encode() not in byte_code
 
 
@@ -174,7 +175,7 @@ def test_the_build_succeeds_without_the_runtimes_python_and_states_the_loss_in_o
 
     assert said.startswith(WARNING)
     assert said.count("\n") == 1
-    assert (python / "sweephand" / "ids.py").is_file()
+    assert (python / "sweephand" / "base" / "ids.py").is_file()
     assert list(python.rglob("*.pyc")) == []
 
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sweephand.security import oidc
-from sweephand.security.lists import Lists
-from sweephand.settings import Settings
+from sweephand.server.security import oidc
+from sweephand.server.security.lists import Lists
+from sweephand.server.settings import Settings
 from sweephand.testing.sources import VirtualClock
 from tests.template.cloudformation import ROOT, raw_template
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.bulk import carry_on
-from sweephand.flow.delivery import dispatch
-from sweephand.flow.verdict import LEASE_MARGIN_S
+from sweephand.server.flow.bulk import carry_on
+from sweephand.server.flow.delivery import dispatch
+from sweephand.server.flow.verdict import LEASE_MARGIN_S
 from tests.template.cloudformation import of_type
 
 FOURTEEN_DAYS_S = 14 * 24 * 3600

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from sweephand.flow.audit import audit
-from sweephand.flow.delivery import dead_letters
+from sweephand.server.flow.audit import audit
+from sweephand.server.flow.delivery import dead_letters
 from tests.template.cloudformation import ROOT, of_type
 
 TICKED = {"MinuteRule": "SweeperFunction", "DeadLetterRule": "ExecutorFunction", "AuditRule": "AuditorFunction"}

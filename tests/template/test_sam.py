@@ -53,7 +53,7 @@ def test_sam_build_includes_the_consoles_files(built):
 
 
 def test_sam_build_builds_all_layers(built):
-    assert (built / "CodeLayer" / "python" / "sweephand" / "wiring.py").is_file()
+    assert (built / "CodeLayer" / "python" / "sweephand" / "server" / "wiring.py").is_file()
     assert (built / "DependenciesLayer" / "python" / "pynamodb").is_dir()
     for layer, machine in (("CryptographyX86Layer", "x86_64"), ("CryptographyArmLayer", "aarch64")):
         assert (built / layer / "python" / f"_cffi_backend.cpython-313-{machine}-linux-gnu.so").is_file()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.bulk.export_runs import FILE_KEPT
+from sweephand.server.flow.bulk.export_runs import FILE_KEPT
 from tests.template.cloudformation import of_type
 
 KEPT = ("Table", "Key", "IdentityKey", "StackSecret", "FilesBucket", "FilesBucketPolicy")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sweephand.actions import KINDS
-from sweephand.facades.native.members.job_members import JOB
 from sweephand.schedules.notations import NOTATIONS
+from sweephand.server.actions import KINDS
+from sweephand.server.facades.native.members.job_members import JOB
 from tools.docs import action_table, pictures, tables
 from tools.docs.decisions import CHAPTERS
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sweephand.actions.call import Call
 from sweephand.domain.instants import text
 from sweephand.domain.run import Outcome
+from sweephand.server.actions.call import Call
 from sweephand.testing.sources import START
 from tests.support.endpoint import OK
 from tests.support.executors import BATCH_S, RUN_S, executors

@@ -21,10 +21,10 @@ from threading import Thread
 from typing import Any
 
 from sweephand import __version__
+from sweephand.base.sources import SystemClock
 from sweephand.local import stack_file
 from sweephand.local.api import Api
 from sweephand.local.folder import StateFolder
-from sweephand.sources import SystemClock
 from tests.support.aws import ROOT
 from tests.upgrade import recording
 

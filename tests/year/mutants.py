@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 from sweephand.domain.runs import admission
-from sweephand.messaging.run_queue import RunQueue
+from sweephand.server.messaging.run_queue import RunQueue
 from tests.year.lives import Luck
 
 

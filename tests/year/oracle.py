@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from sweephand.domain.run import FAILED, REACTIONS, Kind, Reason, Run, State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.store.jobs import jobs
-from sweephand.store.views import totals
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.views import totals
 from tests.support.endpoint import Received
 from tests.support.stage import SKIPPED, TENANT
 from tests.year.courses import CLOCKS, Course

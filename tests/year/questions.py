@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import StateReason
-from sweephand.store.jobs import jobs
+from sweephand.server.store.jobs import jobs
 from tests.contract.calls import Reply
 from tests.support.stage import TENANT
 from tests.year.courses import CLOCKS, OLD_PLAN, Course, Span

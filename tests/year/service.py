@@ -12,23 +12,23 @@ from random import Random  # noqa: TID251 - a life is played again by its seed
 from typing import Any
 from urllib.parse import urlencode
 
+from sweephand.base.errors import SweephandError
 from sweephand.domain.schedule import Lane
-from sweephand.errors import SweephandError
-from sweephand.facades.azure.routes import AzureApi
-from sweephand.facades.native.api import NativeApi
-from sweephand.facades.sap.routes import SapApi
-from sweephand.flow.tenants import access
-from sweephand.flow.world import FlowMemory, World
-from sweephand.security.caller import TENANT_SCOPES, Door
-from sweephand.security.tokens import derive_keys
-from sweephand.store.tenants import credentials
-from sweephand.store.tenants.tenants import CollectionTerms
+from sweephand.server.facades.azure.routes import AzureApi
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.facades.sap.routes import SapApi
+from sweephand.server.flow.tenants import access
+from sweephand.server.flow.world import FlowMemory, World
+from sweephand.server.security.caller import TENANT_SCOPES, Door
+from sweephand.server.security.tokens import derive_keys
+from sweephand.server.store.tenants import credentials
+from sweephand.server.store.tenants.tenants import CollectionTerms
+from sweephand.server.threads import in_turn
 from sweephand.testing.memory import Dynamo, Memory, _hash
 from sweephand.testing.queues import Message
 from sweephand.testing.service import DEAD, URLS
 from sweephand.testing.sources import VirtualClock
 from sweephand.testing.taps import Taps
-from sweephand.threads import in_turn
 from tests.contract.calls import Facade, Reply, basic, event
 from tests.faults.workers import Hand
 from tests.support.acting import GUARD

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from random import Random  # noqa: TID251 - a life is played again by its seed
 from typing import Any
 
-from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome
+from sweephand.server.actions.call import Call
 from tests.contract.calls import Reply
 from tests.support.endpoint import ACCEPTED, BUSY, DOWN, OK, WRONG
 from tests.support.stage import TENANT

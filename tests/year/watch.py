@@ -10,9 +10,9 @@ from typing import Any
 
 from sweephand.domain.instants import epoch_s, from_ms
 from sweephand.domain.run import TERMINAL, Run
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.runs import run_rows
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.runs import run_rows
 from sweephand.testing.memory import Dynamo, Item, Key
 from sweephand.testing.sources import VirtualClock
 

@@ -14,9 +14,9 @@ from typing import Any
 import boto3
 import httpx
 
+from sweephand.base.sources import SystemClock
 from sweephand.local.aws import deploy as local_deploy
 from sweephand.local.demo.endpoint import DemoEndpoint
-from sweephand.sources import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = SystemClock()

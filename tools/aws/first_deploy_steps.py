@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sweephand import ids
+from sweephand.base import ids
 from sweephand.local.aws import deploy as local_deploy
 from sweephand.local.aws.template import load
 from tools.aws.first_deploy_run import CLOCK, ROOT, Run, StepFailed, arrivals, create, metric, runs_of, target, total

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sweephand.actions import KINDS
+from sweephand.server.actions import KINDS
 from tools.docs.test_sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sweephand.actions import event as event_action
+from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
 from sweephand.domain.collection import CollectionState, TenantState
 from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, UNREACHABLE, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.flow.runs import replay
-from sweephand.flow.runs.perform import JOBS_SPEAK_AS
-from sweephand.flow.tenants.absence import Back
-from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
-from sweephand.security.caller import SCOPES, TENANT_SCOPES
+from sweephand.server.actions import event as event_action
+from sweephand.server.flow.runs import replay
+from sweephand.server.flow.runs.perform import JOBS_SPEAK_AS
+from sweephand.server.flow.tenants.absence import Back
+from sweephand.server.security.caller import SCOPES, TENANT_SCOPES
 
 FOLDER = Path(__file__).resolve().parents[2] / "events" / "schemas"
 

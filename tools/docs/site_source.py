@@ -130,7 +130,7 @@ def _operation(method: str, path: str, operation: dict[str, Any], of_sdk: Method
 
 def operations() -> dict[str, str]:
     """Returns the pages of the API's operations by file name, one for each tag."""
-    described = json.loads((PACKAGE / "facades" / "native" / "openapi.json").read_text())
+    described = json.loads((PACKAGE / "server" / "facades" / "native" / "openapi.json").read_text())
     of_sdk = methods()
     tags = {tag["name"]: tag["description"] for tag in described["tags"]}
     pages = {name: [f"# API: {name}\n", f"{text}\n"] for name, text in tags.items()}

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sweephand.flow.delivery.dispatch import IN_HAND
-from sweephand.ids import SHARDS
-from sweephand.messaging.run_queue import BATCH_MOST
-from sweephand.settings import Settings
-from sweephand.store.runs.spread import WAYS
-from sweephand.threads import ASK_EACH_S
+from sweephand.base.ids import SHARDS
+from sweephand.server.flow.delivery.dispatch import IN_HAND
+from sweephand.server.messaging.run_queue import BATCH_MOST
+from sweephand.server.settings import Settings
+from sweephand.server.store.runs.spread import WAYS
+from sweephand.server.threads import ASK_EACH_S
 
 BATCH_S, RUN_S = 0.05, 0.008
 """The time that a batch takes in addition to its calls: for the table and the queue, and for each run the CPU."""

@@ -21,19 +21,20 @@ from typing import Any
 from pynamodb.attributes import UnicodeSetAttribute
 from pynamodb.constants import NUMBER
 
-from sweephand import errors, store
+from sweephand.base import errors
 from sweephand.domain import event
 from sweephand.domain.event import QUIET, USER_REASONS, EventType
 from sweephand.domain.run import TERMINAL, Reason, State
 from sweephand.domain.runs.reasons import MEANINGS
-from sweephand.facades.native.problems import STATUS
-from sweephand.facades.native.routes import ROUTES
-from sweephand.facades.native.service.problem_pages import CAUSES
 from sweephand.local.aws.template import load
 from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
-from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
-from sweephand.store.dynamo import table
+from sweephand.server import store
+from sweephand.server.facades.native.problems import STATUS
+from sweephand.server.facades.native.routes import ROUTES
+from sweephand.server.facades.native.service.problem_pages import CAUSES
+from sweephand.server.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
+from sweephand.server.store.dynamo import table
 from tools.docs import action_table, costs, decisions, event_schemas, promise_tables, sizing, telemetry_tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,9 +43,9 @@ CLOSED_TABLES = {
     PACKAGE / "domain" / "event.py",
     PACKAGE / "domain" / "run.py",
     PACKAGE / "domain" / "runs" / "reasons.py",
-    PACKAGE / "errors.py",
-    PACKAGE / "facades" / "native" / "problems.py",
-    PACKAGE / "facades" / "native" / "service" / "problem_pages.py",
+    PACKAGE / "base" / "errors.py",
+    PACKAGE / "server" / "facades" / "native" / "problems.py",
+    PACKAGE / "server" / "facades" / "native" / "service" / "problem_pages.py",
 }
 PLACE = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SHOWN = re.compile(r"(<!-- file: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -178,7 +179,7 @@ def _source() -> str:
     return "".join(
         path.read_text()
         for path in PACKAGE.rglob("*.py")
-        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] not in {"local", "cli", "sdk", "testing"}
+        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] in {"base", "domain", "schedules", "server"}
     )
 
 
@@ -341,7 +342,7 @@ def attributes() -> str:
     """Returns the models in the order of their modules. `?` marks optional attributes."""
     lines = []
     inherited = set(table.Item.get_attributes())
-    found = (import_module(each.name) for each in walk_packages(store.__path__, "sweephand.store."))
+    found = (import_module(each.name) for each in walk_packages(store.__path__, "sweephand.server.store."))
     for number, module in enumerate(sorted(found, key=lambda module: (module is not table, module.__name__))):
         for name, model in inspect.getmembers(module, inspect.isclass):
             if issubclass(model, table.Item) and model.__module__ == module.__name__ and model is not table.Item:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sweephand.telemetry import METRICS
+from sweephand.server.telemetry import METRICS
 
 # A metric without a line here is an error: whoever adds one says what it means and when it is written.
 MEANINGS: Mapping[str, tuple[str, str]] = {

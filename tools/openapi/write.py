@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from sweephand.domain.members.json_text import dumps
-from sweephand.facades.native.document import FILE
-from sweephand.facades.native.openapi.openapi import document
+from sweephand.server.facades.native.document import FILE
+from sweephand.server.facades.native.openapi.openapi import document
 from tests.contract.native.walk import walk
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sweephand.facades.native.problems import STATUS
+from sweephand.server.facades.native.problems import STATUS
 from tools.sdk.document import MADE, Document, name_of
 
 WITH_A_PLAN = frozenset({"PLAN_STALE", "TOO_MANY_DELETES"})

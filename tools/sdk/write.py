@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from sweephand.facades.native.document import FILE
+from sweephand.server.facades.native.document import FILE
 from tools.sdk.answers import api_errors, models
 from tools.sdk.document import Document
 from tools.sdk.methods import METHODS
@@ -28,7 +28,7 @@ PACKAGE = ROOT / "layers" / "sweephand" / "python"
 SDK = PACKAGE / "sweephand" / "sdk"
 RUFF = ROOT / ".venv" / "bin" / "ruff"
 WORDS = (
-    ("sweephand.sdk.transport.clocks", "sweephand.sources"),
+    ("sweephand.sdk.transport.clocks", "sweephand.base.sources"),
     ("sweephand.sdk.aio", "sweephand.sdk.sync"),
     ("async def", "def"),
     ("async with", "with"),

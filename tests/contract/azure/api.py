@@ -12,8 +12,8 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from sweephand.facades.azure.errors import STATUS
-from sweephand.facades.azure.routes import AzureApi
+from sweephand.server.facades.azure.errors import STATUS
+from sweephand.server.facades.azure.routes import AzureApi
 from sweephand.testing.taps import Passing
 from tests.contract.calls import Calls, Reply, check_no_job_written
 from tests.contract.native.api import OTHER, Api

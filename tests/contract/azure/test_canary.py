@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
 from sweephand.domain.collection import Events
-from sweephand.facades.azure import actions
-from sweephand.facades.azure.routes import AzureApi
+from sweephand.server.facades.azure import actions
+from sweephand.server.facades.azure.routes import AzureApi
 from tests.contract.azure.api import COLLECTION, JOB, Azure, job
 from tests.contract.calls import CANARY
 from tests.contract.native.test_canary import GUARDED

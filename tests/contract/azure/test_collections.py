@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sweephand.domain.schedule import Lane
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.tenants import counts, tenants
-from sweephand.store.tenants.counts import Need
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.tenants import counts, tenants
+from sweephand.server.store.tenants.counts import Need
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, GROUPS, HTTP, JOB, TENANT, job
 from tests.support.endpoint import WRONG
 

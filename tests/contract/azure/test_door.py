@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sweephand.facades.azure.routes import TABLE
+from sweephand.server.facades.azure.routes import TABLE
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, GROUPS, HTTP, JOB
 
 NAMES = {"subscription": "sub-1", "group": "group", "collection": "Nightly", "job": "Report"}

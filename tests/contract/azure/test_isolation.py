@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.facades.azure.members import OF_2014
-from sweephand.facades.azure.routes import TABLE
-from sweephand.flow.tenants import access
+from sweephand.server.facades.azure.members import OF_2014
+from sweephand.server.facades.azure.routes import TABLE
+from sweephand.server.flow.tenants import access
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, JOB, OTHER, TENANT, job
 from tests.contract.calls import basic
 from tests.contract.native.api import TENANT_SCOPES

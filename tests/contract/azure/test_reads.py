@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 from botocore.client import BaseClient
 
-from sweephand.facades.azure import history, lists
-from sweephand.store.views import totals
+from sweephand.server.facades.azure import history, lists
+from sweephand.server.store.views import totals
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, EVERY_HOUR, HTTP, JOB, VERSION
 from tests.support.endpoint import OK, WRONG
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from sweephand.domain.run import Outcome, Verdict
-from sweephand.facades.azure import lists
+from sweephand.server.facades.azure import lists
 from tests.contract.azure.api import COLLECTION, EVERY_HOUR, HTTP, JOB, job
 from tests.support.endpoint import BUSY, DOWN, OK, WRONG
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from sweephand.base.errors import MOST_SHOWN
 from sweephand.domain.members.json_text import Number
-from sweephand.errors import MOST_SHOWN
-from sweephand.facades.native.api import NativeApi
-from sweephand.facades.native.problems import STATUS
-from sweephand.flow.tenants import access, tenancy
-from sweephand.security import guard
-from sweephand.security.caller import TENANT_SCOPES, Door
-from sweephand.security.tokens import derive_keys
-from sweephand.store.dynamo import keys
-from sweephand.store.tenants import credentials as stored
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.facades.native.problems import STATUS
+from sweephand.server.flow.tenants import access, tenancy
+from sweephand.server.security import guard
+from sweephand.server.security.caller import TENANT_SCOPES, Door
+from sweephand.server.security.tokens import derive_keys
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.tenants import credentials as stored
 from sweephand.testing.taps import Passing
 from tests.contract.calls import CANARY, WRITES, Calls, Reply, basic
 from tests.support.acting import GUARD

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.facades.native.api import NativeApi
+from sweephand.server.facades.native.api import NativeApi
 from tests.contract.native import described
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made

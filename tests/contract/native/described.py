@@ -15,7 +15,7 @@ import jsonschema
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from sweephand.facades.native.document import FILE
+from sweephand.server.facades.native.document import FILE
 from tests.support.judged_once import OnceValidator
 
 DOCUMENT: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))

@@ -10,12 +10,12 @@ from urllib.parse import quote, urlencode
 
 from sweephand.domain.failure import signature_of
 from sweephand.domain.run import State
-from sweephand.facades.http import Route
-from sweephand.facades.native.routes import ROUTES
-from sweephand.flow.errors import failures
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.runs import ledger
+from sweephand.server.facades.http import Route
+from sweephand.server.facades.native.routes import ROUTES
+from sweephand.server.flow.errors import failures
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.runs import ledger
 from tests.contract.calls import CANARY, Reply
 from tests.contract.native.api import JOB, Api, example
 

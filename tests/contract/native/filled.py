@@ -18,9 +18,9 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 
-from sweephand.actions.headers import MASK
-from sweephand.facades.native.openapi.schemas import SCHEMAS
 from sweephand.schedules.notations import NOTATIONS as MODULES
+from sweephand.server.actions.headers import MASK
+from sweephand.server.facades.native.openapi.schemas import SCHEMAS
 from tests.support import ecs
 from tests.support.acting import ROLE, arn
 from tests.support.azure import KEYS, STORAGE_TOKEN

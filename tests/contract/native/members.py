@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sweephand.facades.native.openapi.schemas import SCHEMAS
-from sweephand.facades.native.routes import ROUTES
+from sweephand.server.facades.native.openapi.schemas import SCHEMAS
+from sweephand.server.facades.native.routes import ROUTES
 
 
 def all_members() -> set[str]:

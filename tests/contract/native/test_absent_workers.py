@@ -14,9 +14,9 @@ from sweephand.domain.event import EventType
 from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane
-from sweephand.facades.native.overview import timeline
-from sweephand.store.dynamo import keys
-from sweephand.store.runs import run_rows
+from sweephand.server.facades.native.overview import timeline
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.runs import run_rows
 from sweephand.testing.service import URLS
 from tests.contract.native.api import Api
 from tests.contract.native.test_workers import REPORT, Hand, create, due, register, runs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.security.caller import TENANT_SCOPES
-from sweephand.store.tenants import credentials
+from sweephand.server.security.caller import TENANT_SCOPES
+from sweephand.server.store.tenants import credentials
 from tests.contract.calls import basic
 from tests.contract.native.api import JOB
 from tests.contract.native.test_scopes import bearer

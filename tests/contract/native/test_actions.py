@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from sweephand import actions
-from sweephand.security.guard import GuardSettings
+from sweephand.server import actions
+from sweephand.server.security.guard import GuardSettings
 from tests.contract.calls import CANARY
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
@@ -19,10 +19,10 @@ from tests.support.azure import KEYS, STORAGE_TOKEN, azure
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import TASKS, VirtualEcs
 from tests.support.stage import with_targets_on_moto
-from tests.unit.actions.aws.test_aws import MADE, Bus, Lambda
+from tests.unit.server.actions.aws.test_aws import MADE, Bus, Lambda
 
 if TYPE_CHECKING:
-    from sweephand.security.target_roles import TargetRoles
+    from sweephand.server.security.target_roles import TargetRoles
 
 OUTCOME = {"answerTimeoutSeconds": 15, "onAccepted": "success", "callbackTimeoutSeconds": 1_800}
 NO_RETRY = {"type": "none"}

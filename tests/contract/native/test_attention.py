@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.facades.native.overview import attention
-from sweephand.flow.operations import verbs
-from sweephand.store.flow_keys import circuits
+from sweephand.server.actions.call import Call
+from sweephand.server.facades.native.overview import attention
+from sweephand.server.flow.operations import verbs
+from sweephand.server.store.flow_keys import circuits
 from tests.contract.native.api import JOB, OTHER, TENANT, Api
 from tests.support.endpoint import DOWN, OK, WRONG
 

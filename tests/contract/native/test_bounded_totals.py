@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import jobs
-from sweephand.store.views import totals
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.views import totals
 from tests.contract.native.api import JOB, Api
 from tests.support.stage import TENANT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.bulk import delete_jobs, some_jobs
+from sweephand.server.flow.bulk import delete_jobs, some_jobs
 from tests.contract.native.api import JOB
 from tests.contract.native.test_lists import joined, pages
 

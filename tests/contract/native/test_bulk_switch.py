@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.flow.bulk import some_jobs, switch_jobs
+from sweephand.server.flow.bulk import some_jobs, switch_jobs
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, OTHER, Api
 from tests.contract.native.test_lists import joined, pages

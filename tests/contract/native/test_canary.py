@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from sweephand import actions
 from sweephand.domain.collection import Events
-from sweephand.flow.tenants import signing
-from sweephand.security.guard import Outbound
+from sweephand.server import actions
+from sweephand.server.flow.tenants import signing
+from sweephand.server.security.guard import Outbound
 from tests.contract.calls import CANARY
 from tests.contract.native.api import api as api_of
 from tests.support.acting import ROLE, SETTINGS, Roles
 from tests.support.stage import TENANT
-from tests.unit.actions.test_http import LOCAL
 from tests.unit.endpoints import Authority, listening, read_request
+from tests.unit.server.actions.test_http import LOCAL
 
 GUARDED = replace(LOCAL, aws=SETTINGS, identity=True)
 IN_CONFIDENCE = re.compile(

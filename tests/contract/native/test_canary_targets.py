@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sweephand import actions
 from sweephand.domain.collection import Events
+from sweephand.server import actions
 from tests.contract.calls import CANARY
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made

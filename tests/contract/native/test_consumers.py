@@ -10,9 +10,9 @@ import pytest
 
 from sweephand.domain.instants import text
 from sweephand.domain.schedule import Lane
-from sweephand.flow.consumers import deletion
+from sweephand.server.flow.consumers import deletion
 from sweephand.testing.service import URLS
-from tests.unit.flow.common import MINUTE, NOON
+from tests.unit.server.flow.common import MINUTE, NOON
 
 PLACE = "/v1/consumers/billing"
 LEASE, START = f"{PLACE}/lease", f"{PLACE}/start"

@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from sweephand.facades.native.document import FILE
-from sweephand.facades.native.openapi.examples import REQUESTS
-from sweephand.facades.native.openapi.openapi import statuses
-from sweephand.facades.native.openapi.schemas import SCHEMAS
-from sweephand.facades.native.routes import ROUTES
+from sweephand.server.facades.native.document import FILE
+from sweephand.server.facades.native.openapi.examples import REQUESTS
+from sweephand.server.facades.native.openapi.openapi import statuses
+from sweephand.server.facades.native.openapi.schemas import SCHEMAS
+from sweephand.server.facades.native.routes import ROUTES
 from tests.contract.calls import event
 from tests.contract.native import described, everything
 

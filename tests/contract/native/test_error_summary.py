@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.flow.errors import summaries
+from sweephand.server.flow.errors import summaries
 from tests.contract.native.api import Api
 from tests.support.endpoint import DOWN, WRONG
 

@@ -10,7 +10,7 @@ from sweephand.domain.instants import text
 from sweephand.domain.run import State
 from tests.contract.native.api import api as made
 from tests.contract.native.explained_histories import History, check_future, check_now, check_past
-from tests.unit.flow.common import MINUTE, NOON, SECOND
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND
 
 STEPS = 14
 

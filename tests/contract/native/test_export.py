@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.facades import http
-from sweephand.facades.native.runs import export
+from sweephand.server.facades import http
+from sweephand.server.facades.native.runs import export
 from tests.contract.calls import Reply
 from tests.contract.native.api import OTHER, Api
 

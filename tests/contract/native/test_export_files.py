@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.flow.bulk import export_runs
+from sweephand.server.flow.bulk import export_runs
 from tests.contract.calls import Reply
 from tests.contract.native.api import OTHER, Api
 from tests.contract.native.test_export import EVERY_MINUTE, exported, pages

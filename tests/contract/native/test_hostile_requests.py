@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweephand.facades.native.routes import ROUTES
+from sweephand.server.facades.native.routes import ROUTES
 from tests.contract.calls import CANARY, event
 from tests.contract.native.everything import UNKNOWN, furnish, send, title
 from tests.support.examples import scaled

@@ -61,7 +61,7 @@ def test_an_unexpected_error_reveals_nothing(api, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError(f"{CANARY} in a message")
 
-    monkeypatch.setattr("sweephand.flow.jobs.lookup.find", broken)
+    monkeypatch.setattr("sweephand.server.flow.jobs.lookup.find", broken)
     api.tolerated.add(500)
 
     reply = api.get(f"/v1/jobs/{UNKNOWN}")

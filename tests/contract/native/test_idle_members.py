@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.facades.native.members.job_members import JOB as JOB_MEMBERS
+from sweephand.server.facades.native.members.job_members import JOB as JOB_MEMBERS
 from tests.contract.native.api import JOB
 from tests.contract.native.members import all_members
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.facades.native.routes import ROUTES
+from sweephand.server.facades.native.routes import ROUTES
 from tests.contract.native.api import JOB
 from tests.contract.native.everything import body_of, furnish, send, title
 

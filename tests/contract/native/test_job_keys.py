@@ -174,7 +174,7 @@ def test_the_token_of_a_plan_with_new_jobs_applies_it(api):
 
 
 def test_a_set_applied_in_several_requests_resolves_keys_in_each(api, monkeypatch):
-    monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)
+    monkeypatch.setattr("sweephand.server.facades.native.jobs.job_sets.APPLIED_S", -1.0)
     entries = (starts("a", "b"), starts("b", "c"), starts("c", "a"), starts("d", "a"))
     reply, requests = apply(api, *entries), 1
     while reply.status == 202:

@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from sweephand.errors import Unavailable
-from sweephand.facades.native.jobs import job_sets, set_plans
-from sweephand.flow.job_sets import apply as sets
-from sweephand.store.job_sets import job_sets as rows
+from sweephand.base.errors import Unavailable
+from sweephand.server.facades.native.jobs import job_sets, set_plans
+from sweephand.server.flow.job_sets import apply as sets
+from sweephand.server.store.job_sets import job_sets as rows
 from tests.contract.native.api import JOB
 
 SET = "/v1/job-sets/billing"

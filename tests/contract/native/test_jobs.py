@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from sweephand.domain.members.json_text import Number
-from sweephand.store.jobs import jobs
+from sweephand.server.store.jobs import jobs
 from sweephand.testing.service import URLS
 from sweephand.testing.sources import START
 from tests.contract.calls import CANARY

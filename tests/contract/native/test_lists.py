@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 
 from sweephand.domain.collection import Collection
-from sweephand.flow.tenants import tenancy
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import directory
-from sweephand.store.views import jobs as views
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import directory
+from sweephand.server.store.views import jobs as views
 from tests.contract.native import shapes
 from tests.contract.native.api import JOB, TENANT, example
 
@@ -117,7 +117,7 @@ def test_the_limit_is_50_by_default_and_200_at_most(api):
 
 def test_a_page_too_large_for_lambdas_answer_is_shortened(api, monkeypatch):
     made = api.create(schedules=[{"name": f"s{n}", "every": "PT1H", "payload": '"' * 4_000} for n in range(8)])
-    monkeypatch.setattr("sweephand.facades.http.LARGEST_ANSWER", 60_000)
+    monkeypatch.setattr("sweephand.server.facades.http.LARGEST_ANSWER", 60_000)
     place = f"/v1/jobs/{made['id']}/schedules"
 
     found, cursor, sizes = [], {}, []
@@ -134,7 +134,7 @@ def test_a_page_too_large_for_lambdas_answer_is_shortened(api, monkeypatch):
 
 def test_a_job_too_large_for_an_answer_can_be_read_and_changed_without_its_schedules(api, monkeypatch):
     made = api.create(schedules=[{"name": f"s{n}", "every": "PT1H", "payload": "x" * 4_000} for n in range(8)])
-    monkeypatch.setattr("sweephand.facades.http.LARGEST_ANSWER", 30_000)
+    monkeypatch.setattr("sweephand.server.facades.http.LARGEST_ANSWER", 30_000)
     place = f"/v1/jobs/{made['id']}"
 
     whole, alone = api.get(place, query="include=schedules"), api.get(place)
@@ -178,9 +178,9 @@ def filled(api, count, **members):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """A directory of blocks of ten numbers."""
-    monkeypatch.setattr("sweephand.store.jobs.directory.BLOCK", 10)
-    monkeypatch.setattr("sweephand.store.jobs.directory.PART", 5)
-    monkeypatch.setattr("sweephand.store.views.jobs.AT_ONCE", 2)
+    monkeypatch.setattr("sweephand.server.store.jobs.directory.BLOCK", 10)
+    monkeypatch.setattr("sweephand.server.store.jobs.directory.PART", 5)
+    monkeypatch.setattr("sweephand.server.store.views.jobs.AT_ONCE", 2)
 
 
 @pytest.mark.parametrize("query", ["", "collection=default", "tag=t", "state=ACTIVE", "search=JOB", "resourceId=r"])
@@ -326,7 +326,7 @@ def test_a_search_finds_parts_of_names_in_any_case(api, query, wanted):
     "query", ["state=ACTIVE", "search=x", "tag=t&search=x", "tag=t&include=total", "tag=t&offset=9"]
 )
 def test_a_search_that_would_read_too_much_is_refused_with_the_reason(api, monkeypatch, query):
-    monkeypatch.setattr("sweephand.store.views.jobs.FILTERED_MOST", 5)
+    monkeypatch.setattr("sweephand.server.store.views.jobs.FILTERED_MOST", 5)
     filled(api, 7, tags=["t"])
 
     reply = api.get("/v1/jobs", query=query)
@@ -349,7 +349,7 @@ def test_a_search_that_would_read_too_much_is_refused_with_the_reason(api, monke
     ],
 )
 def test_a_list_that_reads_only_its_page_is_never_refused(api, monkeypatch, query):
-    monkeypatch.setattr("sweephand.store.views.jobs.FILTERED_MOST", 5)
+    monkeypatch.setattr("sweephand.server.store.views.jobs.FILTERED_MOST", 5)
     filled(api, 7, tags=["t"])
 
     reply = api.get("/v1/jobs", query=f"limit=2&{query}".strip("&"))

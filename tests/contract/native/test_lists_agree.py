@@ -11,7 +11,7 @@ import pytest
 from sweephand.domain.instants import text
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
-from tests.unit.flow.common import MINUTE, NOON
+from tests.unit.server.flow.common import MINUTE, NOON
 
 CUSTOMER = "/v1/collections/customer"
 HOLIDAYS = {"calendars": [{"name": "holidays"}]}

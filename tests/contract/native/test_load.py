@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.meter import billed
-from sweephand.flow.jobs import load_ahead
+from sweephand.server.flow.jobs import load_ahead
 from tests.contract.native.api import JOB, OTHER, Api
 
 HOURLY = {"cron": "0 * * * *"}

@@ -10,7 +10,7 @@ import pytest
 from sweephand.schedules import rule
 from sweephand.schedules.explain import explain
 from sweephand.schedules.rule import EASY, OF_ANSWER
-from sweephand.store.views import jobs as views
+from sweephand.server.store.views import jobs as views
 from tests.contract.native.api import JOB, api
 from tests.contract.native.test_hard_schedules import FORMER, LATER
 from tests.contract.native.test_work_of_a_body import HARD as NIGHTLY

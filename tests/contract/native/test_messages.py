@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from sweephand.errors import MOST_SHOWN
-from sweephand.security.caller import TENANT_SCOPES
+from sweephand.base.errors import MOST_SHOWN
+from sweephand.server.security.caller import TENANT_SCOPES
 from tests.contract.calls import basic
 from tests.contract.native.api import JOB
 

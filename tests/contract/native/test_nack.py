@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
-from tests.unit.flow.common import fixed
+from tests.unit.server.flow.common import fixed
 
 ACKNOWLEDGED = {
     "type": "event",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.facades.native.jobs import jobs
+from sweephand.server.facades.native.jobs import jobs
 from tests.contract.native.api import JOB, Api
 
 HOURLY = {"every": "PT1H", "startTime": "2027-03-01T13:00:00Z"}

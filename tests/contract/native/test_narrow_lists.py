@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.facades.native.jobs import narrow_lists
+from sweephand.server.facades.native.jobs import narrow_lists
 from tests.contract.native.api import JOB, Api
 from tests.contract.native.test_lists import joined, names, pages
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sweephand.facades.native.routes import ROUTES
-from sweephand.flow import idempotency
+from sweephand.server.facades.native.routes import ROUTES
+from sweephand.server.flow import idempotency
 from tests.contract.calls import Reply
 from tests.contract.native.api import Api
 from tests.contract.native.everything import UNKNOWN, title

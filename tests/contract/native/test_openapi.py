@@ -15,14 +15,14 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from sweephand.domain.runs import retry
-from sweephand.facades.native.document import FILE
-from sweephand.facades.native.members import descriptions
-from sweephand.facades.native.members.job_members import JOB
-from sweephand.facades.native.members.schedule_members import SCHEDULE
-from sweephand.facades.native.openapi.examples import REQUESTS
-from sweephand.facades.native.openapi.schemas import SCHEMAS
-from sweephand.facades.native.routes import ROUTES
 from sweephand.schedules.timing import TIMING_MEMBERS
+from sweephand.server.facades.native.document import FILE
+from sweephand.server.facades.native.members import descriptions
+from sweephand.server.facades.native.members.job_members import JOB
+from sweephand.server.facades.native.members.schedule_members import SCHEDULE
+from sweephand.server.facades.native.openapi.examples import REQUESTS
+from sweephand.server.facades.native.openapi.schemas import SCHEMAS
+from sweephand.server.facades.native.routes import ROUTES
 from tests.contract.native import described
 from tests.contract.native.walk import walk
 from tools.openapi.write import written
@@ -140,7 +140,9 @@ def test_the_schemas_of_requests_declare_exactly_the_members_that_are_read():
 
 
 def test_a_cold_start_loads_neither_the_schemas_nor_the_builder():
-    program = "import sys, sweephand.facades.native.api; print(*(name for name in sys.modules if 'native' in name))"
+    program = (
+        "import sys, sweephand.server.facades.native.api; print(*(name for name in sys.modules if 'native' in name))"
+    )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "layers" / "sweephand" / "python")}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
 

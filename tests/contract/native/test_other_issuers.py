@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand import wiring
-from sweephand.facades.native.routes import ROUTES
-from sweephand.flow.world import World
-from sweephand.security.caller import Door
-from sweephand.security.tokens import derive_keys
-from sweephand.settings import Settings
-from sweephand.store.tenants import credentials as stored
+from sweephand.server import wiring
+from sweephand.server.facades.native.routes import ROUTES
+from sweephand.server.flow.world import World
+from sweephand.server.security.caller import Door
+from sweephand.server.security.tokens import derive_keys
+from sweephand.server.settings import Settings
+from sweephand.server.store.tenants import credentials as stored
 from tests.contract.native.api import JOB, STACK_SECRET, Api
 from tests.contract.native.everything import furnish, send, title
 from tests.support import issuer as issuers

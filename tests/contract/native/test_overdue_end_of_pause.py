@@ -7,7 +7,7 @@ import pytest
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 from tests.support.stage import TENANT
-from tests.unit.flow.common import MINUTE, NOON, minutes
+from tests.unit.server.flow.common import MINUTE, NOON, minutes
 
 UNTIL = "2027-03-01T12:06:40Z"
 LATE = minutes(*range(7, 19))

@@ -8,11 +8,11 @@ from itertools import islice
 import pytest
 
 from bench.meter import billed, metered
+from sweephand.base.ids import run_uuid
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.ids import run_uuid
-from sweephand.store.runs import run_rows
+from sweephand.server.store.runs import run_rows
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
 from tests.support import many_jobs

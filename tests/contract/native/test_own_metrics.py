@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sweephand import wiring
-from sweephand.errors import Unavailable
-from sweephand.flow.delivery import backlogs
+from sweephand.base.errors import Unavailable
+from sweephand.server import wiring
+from sweephand.server.flow.delivery import backlogs
 from tests.contract.native.api import Api
 from tests.contract.native.test_workers import Hand, create, due, register
 from tests.support.endpoint import BUSY, OK

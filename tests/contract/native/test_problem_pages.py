@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import sweephand
-from sweephand.facades.native.problems import STATUS, type_of
-from sweephand.facades.native.service.problem_pages import CAUSES, HTML
+from sweephand.server.facades.native.problems import STATUS, type_of
+from sweephand.server.facades.native.service.problem_pages import CAUSES, HTML
 from tests.contract.native.api import JOB
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.facades.native import document
-from sweephand.facades.native.api import NativeApi
+from sweephand.server.facades.native import document
+from sweephand.server.facades.native.api import NativeApi
 from tests.contract.calls import event
 from tests.contract.native.api import Api
 from tests.contract.native.test_runs import report, reporting

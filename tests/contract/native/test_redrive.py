@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.store.dynamo import keys
+from sweephand.server.store.dynamo import keys
 from tests.contract.native.api import Api
 from tests.support.endpoint import OK, WRONG
 
@@ -233,7 +233,7 @@ def test_invalid_filters_are_refused(api: Api, given: dict[str, Any], field: str
 
 def test_too_many_groups_are_refused(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     two_jobs(api)
-    monkeypatch.setattr("sweephand.flow.bulk.redrive.MOST_GROUPS", 1)
+    monkeypatch.setattr("sweephand.server.flow.bulk.redrive.MOST_GROUPS", 1)
 
     refused = redrive(api, filter={}, dryRun=True)
 

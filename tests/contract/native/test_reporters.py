@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.store.runs import ledger
+from sweephand.server.store.runs import ledger
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, Api
 from tests.contract.native.test_runs import report, reporting

@@ -9,10 +9,10 @@ import base64
 
 import pytest
 
+from sweephand.base.errors import Unavailable
 from sweephand.domain.collection import Events
 from sweephand.domain.run import State
-from sweephand.errors import Unavailable
-from sweephand.flow.runs.results import NOT_KEPT
+from sweephand.server.flow.runs.results import NOT_KEPT
 from tests.contract.calls import CANARY
 from tests.support.endpoint import ACCEPTED, OK
 from tests.support.taps import Crash

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sweephand.facades.native.runs import runs
+from sweephand.server.facades.native.runs import runs
 from tests.contract.native.api import JOB, Api
 from tests.support.endpoint import WRONG
 

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 from botocore.exceptions import ClientError
 
-from sweephand import wiring
-from sweephand.facades.native.api import NativeApi
-from sweephand.facades.native.routes import ROUTES
+from sweephand.server import wiring
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.facades.native.routes import ROUTES
 from tests.contract.calls import basic
 from tests.contract.native.api import STACK_SECRET
 from tests.contract.native.everything import furnish, send, title

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.facades.sap.routes import SapApi
+from sweephand.server.facades.sap.routes import SapApi
 from tests.contract.calls import basic, event
 from tests.contract.native.api import Api
 from tests.support.endpoint import OK

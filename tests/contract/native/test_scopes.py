@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.flow.operations.verbs import KINDS
-from sweephand.security.caller import TENANT_SCOPES
+from sweephand.server.flow.operations.verbs import KINDS
+from sweephand.server.security.caller import TENANT_SCOPES
 from tests.contract.calls import CANARY
 from tests.contract.native.everything import body_of, furnish, send, title
 from tests.contract.native.test_walk import CLOSED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sweephand.facades.sap.routes import SapApi
+from sweephand.server.facades.sap.routes import SapApi
 from tests.contract.calls import event
 from tests.contract.native.api import Api
 

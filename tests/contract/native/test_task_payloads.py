@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.security.caller import TENANT_SCOPES
+from sweephand.server.security.caller import TENANT_SCOPES
 from tests.contract.native.api import JOB, Api
 from tests.contract.native.test_scopes import bearer
 from tests.support.ecs import ACTION

@@ -13,11 +13,11 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from sweephand.domain.instants import text
-from sweephand.facades.native.api import NativeApi
-from sweephand.security import guard
-from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Door
-from sweephand.security.tokens import derive_keys
-from sweephand.store.tenants import credentials
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.security import guard
+from sweephand.server.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Door
+from sweephand.server.security.tokens import derive_keys
+from sweephand.server.store.tenants import credentials
 from tests.contract.calls import CANARY, basic
 from tests.contract.native import shapes
 from tests.contract.native.api import JOB, STACK_SECRET

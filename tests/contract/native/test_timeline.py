@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.meter import billed
-from sweephand.facades.native.overview import timeline
+from sweephand.server.facades.native.overview import timeline
 from tests.contract.native.api import JOB, OTHER, Api
 from tests.support.endpoint import OK, WRONG
 

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from sweephand.facades.native.routes import ROUTES
+from sweephand.server.facades.native.routes import ROUTES
 from tests.contract.calls import CANARY, basic
 from tests.contract.native import everything
 from tests.contract.native.api import check_problem

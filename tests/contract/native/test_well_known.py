@@ -9,14 +9,14 @@ from pathlib import Path
 import jwt
 import pytest
 
-from sweephand.actions.auth.authentication import Authentication
-from sweephand.actions.http import Http
-from sweephand.security.guard import GuardSettings, Outbound, networks
+from sweephand.server.actions.auth.authentication import Authentication
+from sweephand.server.actions.http import Http
+from sweephand.server.security.guard import GuardSettings, Outbound, networks
 from sweephand.testing.service import BASE_URL
 from sweephand.testing.sources import START
 from tests.contract.native.api import api as api_of
-from tests.unit.actions.test_http import CALL
 from tests.unit.endpoints import answering, listening
+from tests.unit.server.actions.test_http import CALL
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "authentication.md"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

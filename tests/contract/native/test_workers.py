@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from bench.meter import metered
+from sweephand.base.ids import run_uuid
 from sweephand.domain.application import MOST_UNKNOWN, lane_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
-from sweephand.ids import run_uuid
 from sweephand.testing.service import URLS
 from tests.contract.calls import Reply
 from tests.contract.native.api import OTHER, Api

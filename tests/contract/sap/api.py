@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sweephand.facades.native.api import NativeApi
-from sweephand.facades.sap.routes import TYPES, SapApi
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.facades.sap.routes import TYPES, SapApi
 from sweephand.testing.taps import Passing
 from tests.contract.calls import Calls, Reply, check_no_job_written
 from tests.contract.native.api import OTHER, Api

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sweephand.domain.members.json_text import Number
-from sweephand.facades.sap.routes import TABLE
+from sweephand.server.facades.sap.routes import TABLE
 from tests.contract.calls import event
 from tests.contract.sap.api import JOB
 from tests.support.examples import scaled

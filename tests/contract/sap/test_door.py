@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.facades.sap.routes import TABLE
-from sweephand.flow.tenants import access
-from sweephand.security.caller import TENANT_SCOPES
+from sweephand.server.facades.sap.routes import TABLE
+from sweephand.server.flow.tenants import access
+from sweephand.server.security.caller import TENANT_SCOPES
 from tests.contract.calls import basic
 from tests.contract.sap.api import JOB, TENANT
 from tests.support.turns import at_once

@@ -1,6 +1,6 @@
 """A recurring schedule and its dates after a change: how it stands x what is sent -> goes on, stays off, or 400.
 
-The table is that of flow/jobs/last_instant.py; it is five past twelve, and what ran, ran at 12:01.
+The table is that of server/flow/jobs/last_instant.py; it is five past twelve, and what ran, ran at 12:01.
 """
 
 from __future__ import annotations

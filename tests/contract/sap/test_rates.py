@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.facades.sap.routes import SapApi
+from sweephand.server.facades.sap.routes import SapApi
 from tests.contract.sap.api import OTHER, Sap
 from tests.support.taps import refused
 

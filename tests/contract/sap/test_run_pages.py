@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bench.meter import Meter, metered
+from sweephand.base.ids import run_uuid
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.facades.sap import bodies, runs
-from sweephand.ids import run_uuid
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import Item
-from sweephand.store.runs import run_rows
-from sweephand.store.runs.attempts import attempt_item
-from sweephand.store.views.runs import SETTLING
+from sweephand.server.facades.sap import bodies, runs
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import Item
+from sweephand.server.store.runs import run_rows
+from sweephand.server.store.runs.attempts import attempt_item
+from sweephand.server.store.views.runs import SETTLING
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.contract.sap.api import TENANT, Sap, sap
 from tests.support.examples import scaled

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.actions import run_headers
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.facades.sap import runs
+from sweephand.server.actions import run_headers
+from sweephand.server.facades.sap import runs
 from tests.contract.sap.api import OTHER
 from tests.support.endpoint import ACCEPTED, DOWN
 

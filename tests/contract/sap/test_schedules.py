@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pytest
 
-from sweephand.flow.jobs import lookup
 from sweephand.schedules.timing import parse
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.store.jobs import jobs
 from tests.contract.sap.api import FORM, JOB, OTHER, TENANT
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.store.views import jobs as views
+from sweephand.server.store.views import jobs as views
 
 HOURLY = {"repeatInterval": "1 hour"}
 

@@ -9,10 +9,10 @@ import pytest
 from sweephand.domain.collection import Retention
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import ScheduleState
-from sweephand.flow.jobs import lookup
-from sweephand.flow.lifecycle import ended_jobs
-from sweephand.flow.tenants import tenancy
-from sweephand.store.dynamo import keys
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.lifecycle import ended_jobs
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.dynamo import keys
 from tests.contract.sap.api import TENANT
 from tests.contract.sap.test_schedules import path
 from tests.support.endpoint import WRONG

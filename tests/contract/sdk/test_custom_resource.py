@@ -95,7 +95,7 @@ def test_a_repeated_request_changes_nothing_more(api: Api, ask: Callable[..., di
 def test_more_changes_than_one_request_makes_are_continued(
     api: Api, ask: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)
+    monkeypatch.setattr("sweephand.server.facades.native.jobs.job_sets.APPLIED_S", -1.0)
     jobs = [entry(f"job-{n}") for n in range(4)]
 
     out_of_time = ask("Create", jobs, remaining_s=19)

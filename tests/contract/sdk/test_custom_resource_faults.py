@@ -119,7 +119,7 @@ class CloudFormation:
 def cloud(api: Api, monkeypatch: pytest.MonkeyPatch) -> CloudFormation:
     made, gateway = connected(api)
     monkeypatch.setattr("sweephand.sdk.sync.client.Sweephand", lambda: made)
-    monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)  # a request makes one change
+    monkeypatch.setattr("sweephand.server.facades.native.jobs.job_sets.APPLIED_S", -1.0)  # a request makes one change
     return CloudFormation(gateway)
 
 

@@ -9,8 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sweephand.flow.bulk import delete_jobs
-from sweephand.flow.bulk.some_jobs import Done
 from sweephand.sdk import (
     AsyncJobScheduler,
     InvalidArgument,
@@ -20,6 +18,8 @@ from sweephand.sdk import (
     TransportError,
 )
 from sweephand.sdk.api_errors import NotFound
+from sweephand.server.flow.bulk import delete_jobs
+from sweephand.server.flow.bulk.some_jobs import Done
 from tests.contract.native.api import Api
 from tests.contract.sdk.stack import connected, connected_async
 

@@ -236,7 +236,7 @@ def test_mistakes_are_named_with_their_path_and_change_nothing(client: Sweephand
 
 def test_a_large_list_is_applied_completely(client: Sweephand, api: Api, write, capsys, monkeypatch):
     """Each request makes what it has time for."""
-    monkeypatch.setattr("sweephand.facades.native.jobs.job_sets.APPLIED_S", -1.0)
+    monkeypatch.setattr("sweephand.server.facades.native.jobs.job_sets.APPLIED_S", -1.0)
 
     status, out, _ = ran(capsys, "apply", write(a="0 1 * * *", b="0 2 * * *", c="0 3 * * *"))
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.sdk import Dropped, event, every
-from sweephand.store.jobs import jobs
+from sweephand.server.store.jobs import jobs
 from sweephand.testing.taps import Act, Passing
 from tests.contract.calls import WRITES
 from tests.contract.native.api import Api

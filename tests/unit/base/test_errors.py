@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 import sweephand
+from sweephand.base.errors import MOST_SHOWN, InvalidRequest, Mistakes
 from sweephand.domain.members import fields
-from sweephand.errors import MOST_SHOWN, InvalidRequest, Mistakes
-from sweephand.facades.native.context import in_query
 from sweephand.schedules.rule import Undecided
+from sweephand.server.facades.native.context import in_query
 
 
 def classes(of: type = InvalidRequest) -> Iterator[type[InvalidRequest]]:
@@ -24,7 +24,9 @@ def classes(of: type = InvalidRequest) -> Iterator[type[InvalidRequest]]:
 def every_refusal() -> list[InvalidRequest]:
     """Returns one refusal of each class of the package that has a reason of its own."""
     for module in pkgutil.walk_packages(sweephand.__path__, "sweephand."):
-        if module.name.startswith(("sweephand.errors", "sweephand.schedules", "sweephand.domain", "sweephand.flow")):
+        if module.name.startswith(
+            ("sweephand.base.errors", "sweephand.schedules", "sweephand.domain", "sweephand.server.flow")
+        ):
             importlib.import_module(module.name)
     return [each("cron", "is wrong") for each in classes()]
 

@@ -6,7 +6,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.ids import instant_ms_of, is_uuid, run_uuid, shard_of, uuid7
+from sweephand.base.ids import instant_ms_of, is_uuid, run_uuid, shard_of, uuid7
 
 INSTANTS = st.integers(0, 2**43)  # to the year 2248
 TEXTS = st.text(max_size=20)

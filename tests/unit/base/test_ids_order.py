@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.ids import first_order_at, instant_ms_of_order, order_of, run_uuid
+from sweephand.base.ids import first_order_at, instant_ms_of_order, order_of, run_uuid
 
 instants = st.integers(0, 7_258_118_399_000)
 

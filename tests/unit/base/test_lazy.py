@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 USER = """
-from sweephand.lazy import lazy
+from sweephand.base.lazy import lazy
 
 with lazy():
     import heavy_alone

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from sweephand import records
+from sweephand.base import records
 
 KINDS = {"ours": records.dataclass, "library": dataclasses.dataclass}
 
@@ -185,7 +185,7 @@ def test_it_can_be_copied_and_pickled_and_matched() -> None:
             assert number == 1
 
 
-PACKAGE = str(Path(__file__).parents[2] / "layers" / "sweephand" / "python")
+PACKAGE = str(Path(__file__).parents[3] / "layers" / "sweephand" / "python")
 COMPILED = """
 import sys
 from {module} import dataclass
@@ -200,7 +200,7 @@ print(len(compiled))
 """
 
 
-@pytest.mark.parametrize(("module", "compiled"), [("sweephand.records", False), ("dataclasses", True)])
+@pytest.mark.parametrize(("module", "compiled"), [("sweephand.base.records", False), ("dataclasses", True)])
 def test_no_source_is_compiled_for_it(module: str, compiled: bool) -> None:
     """It is what makes a cold start short; a time would differ from machine to machine."""
     script = COMPILED.format(module=module)

@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from sweephand.base.ids import run_uuid
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.ids import run_uuid
 from sweephand.schedules.timing import parse
 
 NOW = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)

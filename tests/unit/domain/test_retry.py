@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import (
     MOST_ATTEMPTS,
@@ -21,7 +22,6 @@ from sweephand.domain.runs.retry import (
     parse,
     to_json,
 )
-from sweephand.errors import InvalidRequest
 from tests.unit.json_values import ANY_JSON
 
 NOW = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweephand.base.ids import uuid7
 from sweephand.domain.instants import from_s
 from sweephand.domain.occurrences.index_row import SweepText, UnknownKind, WaitingRun, Waits
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
-from sweephand.ids import uuid7
 from tests.unit.domain.nouns import NOW, run
 
 PACKED = st.text()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.text import duration
 from sweephand.schedules.timing import Timing, parse

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.timing import load, parse
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)

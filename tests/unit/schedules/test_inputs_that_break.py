@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.timing import parse
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.timing import Timing, counted_from, load, parse
 from sweephand.schedules.zones.localtime import ALWAYS
 from tests.support.zone_data import Change, zone_data

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.explain.explain import preview
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.rule import between, count_between

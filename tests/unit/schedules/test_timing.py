@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules import timing as module
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.rule import between

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.explain import gaps, preview_warnings
 from sweephand.schedules.explain.explain import left_out, preview

@@ -10,7 +10,6 @@ from email.utils import format_datetime
 import pytest
 
 from sweephand import __version__
-from sweephand.facades.native.problems import STATUS
 from sweephand.sdk import (
     ApiError,
     ConfigError,
@@ -23,6 +22,7 @@ from sweephand.sdk import (
 )
 from sweephand.sdk.api_errors import BY_CODE, InvalidField, NotFound, RateLimited, TooManyDeletes, Unavailable
 from sweephand.sdk.transport.config import access
+from sweephand.server.facades.native.problems import STATUS
 from tests.unit.sdk.scripted import URL, async_client, client, problem, reply
 
 JOB = {"id": "j-1", "name": "nightly", "revision": 3}

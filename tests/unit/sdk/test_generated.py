@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import sweephand.sdk
-from sweephand.facades.native.document import FILE
+from sweephand.server.facades.native.document import FILE
 from tests.unit.sdk.scripted import async_client, client
 from tools.sdk.methods import LEFT_OUT, METHODS
 from tools.sdk.resources import parameters

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.sources import SystemClock
 from sweephand.cli.app import run
 from sweephand.cli.imports.service import Access, Service
 from sweephand.sdk import AsyncSweephand, Sweephand
 from sweephand.sdk.errors import ConfigError, TransportError
 from sweephand.sdk.transport.config import PLAIN_HTTP, access, check_secure, of_local_stack
-from sweephand.sources import SystemClock
 
 STRANGERS = [
     "http://public.example.com",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sweephand.sdk import ConfigError, InvalidArgument, NotSigned, verify
-from sweephand.security import signing
+from sweephand.server.security import signing
 from sweephand.testing.sources import START, VirtualClock
 
 BODY = b'{"a":1}'

@@ -13,13 +13,13 @@ from functools import partial
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
+from sweephand.base.sources import SystemClock
 from sweephand.sdk import ConfigError, TransportError
 from sweephand.sdk.errors import NoAccess
 from sweephand.sdk.receiving.queues import SqsQueue
 from sweephand.sdk.worker import Delay, Discard, MoveTo, Worker
 from sweephand.sdk.worker import worker as threads
 from sweephand.sdk.worker.threads import Signals, Slots
-from sweephand.sources import SystemClock
 from tests.unit.sdk.scripted import client, reply
 
 REGISTERED = {"name": "billing", "version": None, "queueUrl": "https://queue/a", "region": "eu-central-1"}

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from sweephand import one_processor
+from sweephand.server import one_processor
 
-PACKAGE = Path(one_processor.__file__).resolve().parents[1]
+PACKAGE = Path(one_processor.__file__).resolve().parents[2]
 needs_affinity = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no processor affinity here")
 
 
 @needs_affinity
 def test_every_thread_that_begins_later_stays_on_the_same_processor():
     """Seen failing without the call, on two processors."""
-    code = "import os, threading; from sweephand import one_processor; one_processor.stay()"
+    code = "import os, threading; from sweephand.server import one_processor; one_processor.stay()"
     code += "; seen = [os.sched_getaffinity(0)]"
     code += "; thread = threading.Thread(target=lambda: seen.append(os.sched_getaffinity(0)))"
     code += "; thread.start(); thread.join(); print([len(each) for each in seen], seen[0] == seen[1])"

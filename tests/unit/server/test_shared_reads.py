@@ -9,7 +9,7 @@ from threading import Barrier, Event
 
 import pytest
 
-from sweephand.shared_reads import SharedReads
+from sweephand.server.shared_reads import SharedReads
 from sweephand.testing.sources import VirtualClock
 
 

@@ -11,10 +11,10 @@ from typing import Any, TextIO
 
 import pytest
 
-from sweephand import telemetry
+from sweephand.base.sources import SystemClock
 from sweephand.domain.instants import epoch_ms
-from sweephand.sources import SystemClock
-from sweephand.telemetry import METRICS, Telemetry
+from sweephand.server import telemetry
+from sweephand.server.telemetry import METRICS, Telemetry
 
 PACKAGE = Path(telemetry.__file__).parent
 UNITS = {"Count", "Seconds", "Milliseconds", "Microseconds", "Bytes", "Percent", "Count/Second", "None"}

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from sweephand.threads import Threads
+from sweephand.server.threads import Threads
 
 SOON_S = 60
 

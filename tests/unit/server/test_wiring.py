@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError
 
-from sweephand.errors import Unauthenticated, Unavailable
-from sweephand.security.tokens import AccessClaims, issue, verify
-from sweephand.settings import Settings
+from sweephand.base.errors import Unauthenticated, Unavailable
+from sweephand.server.security.tokens import AccessClaims, issue, verify
+from sweephand.server.settings import Settings
+from sweephand.server.wiring import StackSecret, guard_settings, with_lists
 from sweephand.testing.sources import VirtualClock
-from sweephand.wiring import StackSecret, guard_settings, with_lists
 
 
 @dataclass

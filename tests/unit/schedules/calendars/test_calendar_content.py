@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content
 from sweephand.schedules.calendars.calendar_content import MEMBERS
 from sweephand.schedules.calendars.calendars import calendar

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweephand.errors import Unavailable
+from sweephand.base.errors import Unavailable
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.calendars.calendars import (
     MOST_ROLLED_DAYS,

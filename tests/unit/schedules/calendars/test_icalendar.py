@@ -11,7 +11,7 @@ from dateutil.rrule import rrulestr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, icalendar
 from sweephand.schedules.calendars.icalendar_text import YEARS, recurrence
 from tests.support.work import few_calls

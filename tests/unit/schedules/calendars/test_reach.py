@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.calendars.calendars import Filtered, Mode, Roll, Rolled, Use, applied
 from sweephand.schedules.grids import day_masks

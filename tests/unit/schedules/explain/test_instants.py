@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.rule import between
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import load, parse

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant

@@ -11,7 +11,7 @@ from cronsim import CronSim
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.days import OfMonths
 from sweephand.schedules.notations.cron import parse as parse_text
 from sweephand.schedules.rule import between

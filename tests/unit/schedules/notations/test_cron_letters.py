@@ -10,7 +10,7 @@ from cronsim import CronSim
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.explain.preview_warnings import cautions
 from sweephand.schedules.timing import load, parse
 from tests.support.examples import examples

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids import months
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.rule import between, count_between

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.members.json_text import dumps
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native.members import defaults, idle, schedule_schemas
 from sweephand.schedules.notations import NOTATIONS, defaults_of
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
+from sweephand.server.facades.native.members import defaults, idle, schedule_schemas
 from tests.contract.native import filled, shapes
 from tests.support.examples import scaled
 from tests.unit.schedules import given as some

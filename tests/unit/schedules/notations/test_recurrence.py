@@ -11,7 +11,7 @@ from dateutil import rrule
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.explain.explain_instant import explain
 from sweephand.schedules.explain.preview_warnings import cautions
 from sweephand.schedules.rule import between

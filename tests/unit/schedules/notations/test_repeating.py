@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import counted_from, load, parse
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant

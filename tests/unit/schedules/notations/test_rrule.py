@@ -15,7 +15,7 @@ from dateutil.rrule import rrulestr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.explain.explain import Dropped, dropped, preview
 from sweephand.schedules.explain.explain_instant import explain, explain_written
 from sweephand.schedules.explain.preview_warnings import cautions

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.notations.sap_cron import parse as parse_text
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import Timing, parse

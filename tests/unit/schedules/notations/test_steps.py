@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content, calendars
 from sweephand.schedules.explain.explain import left_out
 from sweephand.schedules.explain.gaps import measure

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.rule import between
 from sweephand.schedules.text.duration import read_interval
 from sweephand.schedules.timing import load, parse

@@ -21,18 +21,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sweephand import __version__, actions
-from sweephand.actions.auth.authentication import Authentication
-from sweephand.actions.call import Call
-from sweephand.actions.http import Http, OutcomeRules
-from sweephand.actions.run_headers import OWN, traceparent
+from sweephand import __version__
+from sweephand.base.sources import SystemClock
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import retry_after_s
-from sweephand.security import outbound as outbound_module
-from sweephand.security import signing
-from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url, networks
-from sweephand.security.outbound import exchange
-from sweephand.sources import SystemClock
+from sweephand.server import actions
+from sweephand.server.actions.auth.authentication import Authentication
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.http import Http, OutcomeRules
+from sweephand.server.actions.run_headers import OWN, traceparent
+from sweephand.server.security import outbound as outbound_module
+from sweephand.server.security import signing
+from sweephand.server.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url, networks
+from sweephand.server.security.outbound import exchange
 from tests.support.examples import scaled
 from tests.unit.endpoints import Authority, Script, answering, dripping, listening, read_request, silent, unused_port
 
@@ -1097,14 +1098,14 @@ def test_ten_threads_share_one_outbound(authority: Authority) -> None:
 def test_validating_a_job_imports_no_http_client() -> None:
     code = (
         "import sys\n"
-        "from sweephand import actions\n"
-        "from sweephand.security.guard import GuardSettings\n"
+        "from sweephand.server import actions\n"
+        "from sweephand.server.security.guard import GuardSettings\n"
         "fields = {'type': 'http', 'url': 'https://example.org/'}\n"
         "actions.draft(fields, field='action', guard=GuardSettings())\n"
         "heavy = {'httpcore2', 'httpx', 'h11', 'anyio', 'ssl', 'idna', 'certifi', 'jwt', 'boto3', 'botocore'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    package = Path(actions.__file__).parents[2]
+    package = Path(actions.__file__).parents[3]
 
     done = subprocess.run([sys.executable, "-c", code], cwd=package, capture_output=True, text=True, check=True)
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand import actions
-from sweephand.actions.auth import authentication as auth
-from sweephand.actions.auth.authentication import TYPES
-from sweephand.actions.http import Http, OutcomeRules
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import ActionSpec, Payload
-from sweephand.errors import InvalidRequest
-from sweephand.facades.strict_json import loads
-from sweephand.security.guard import GuardSettings, networks
+from sweephand.server import actions
+from sweephand.server.actions.auth import authentication as auth
+from sweephand.server.actions.auth.authentication import TYPES
+from sweephand.server.actions.http import Http, OutcomeRules
+from sweephand.server.facades.strict_json import loads
+from sweephand.server.security.guard import GuardSettings, networks
 from tests.unit.json_values import ANY_JSON, TEXTS
 
 check_payload, from_json, kept_secrets, parse, to_json = (

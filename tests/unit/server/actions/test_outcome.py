@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand import actions
-from sweephand.actions.event import Event
-from sweephand.actions.outcome import Rules, taken
 from sweephand.domain.run import Verdict
-from tests.unit.actions.test_http import CALL
+from sweephand.server import actions
+from sweephand.server.actions.event import Event
+from sweephand.server.actions.outcome import Rules, taken
+from tests.unit.server.actions.test_http import CALL
 
 ASKED = replace(CALL, callback_token="t", on202="wait")
 

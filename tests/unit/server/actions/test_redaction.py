@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweephand.actions.redaction import hidden, of_query
+from sweephand.server.actions.redaction import hidden, of_query
 
 SECRET = 'a/b+c "quoted" <&> \\ ü\'=='
 SPELLINGS = {

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.actions.http import Http
-from sweephand.actions.http_fields import opened_url, sealed_url
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.run import Reason
-from sweephand.errors import InvalidRequest
-from sweephand.security.guard import GuardSettings, Outbound, networks
-from tests.unit.actions.test_http import CALL
+from sweephand.server.actions.http import Http
+from sweephand.server.actions.http_fields import opened_url, sealed_url
+from sweephand.server.security.guard import GuardSettings, Outbound, networks
 from tests.unit.endpoints import answering, listening
+from tests.unit.server.actions.test_http import CALL
 
 from_json, kept_secrets, parse, to_json = Http.from_json, Http.kept_secrets, Http.parse, Http.to_json
 

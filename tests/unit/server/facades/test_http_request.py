@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import read_request
+from sweephand.base.errors import InvalidRequest
+from sweephand.server.facades.http import read_request
 from tests.contract.calls import event
 
 

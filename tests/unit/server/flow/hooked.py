@@ -8,11 +8,11 @@ import pytest
 
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Run, State
-from sweephand.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.testing.taps import Fault
 from tests.support.stage import Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
-from tests.unit.flow.common import exact
+from tests.unit.server.flow.common import exact
 
 MINUTELY = {"cron": "* * * * *"}
 OF_HOOKS = (Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED)

@@ -19,14 +19,14 @@ from sweephand.domain.job import Pause
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.delivery import dead_letters
-from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs.change import ScheduleRequest
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.runs import results
-from sweephand.flow.tenants import tenancy
-from sweephand.store.dynamo import keys
+from sweephand.server.flow.delivery import dead_letters
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.jobs.change import ScheduleRequest
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.runs import results
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.dynamo import keys
 from sweephand.testing.service import DEAD, URLS
 from sweephand.testing.sources import START
 from sweephand.testing.taps import Act, Fault, Passing
@@ -34,7 +34,7 @@ from tests.support.bus import first_entry_fails, refused_by_bus
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
-from tests.unit.flow.common import DAY, MINUTE, NOON, fixed, once
+from tests.unit.server.flow.common import DAY, MINUTE, NOON, fixed, once
 
 PUT = "events.PutEvents"
 ALL_BUT_RUNS = {"cron": "0 0 1 1 *"}

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from sweephand import wiring
-from sweephand.errors import Unavailable
-from sweephand.flow.runs import results
-from sweephand.flow.sweep import sweep
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import Item
-from sweephand.store.index import next_run_index
-from sweephand.store.index.shards import Shards
+from sweephand.base.errors import Unavailable
+from sweephand.server import wiring
+from sweephand.server.flow.runs import results
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import Item
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.index.shards import Shards
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, conflict, crash_after, refused
-from tests.unit.flow.common import HOUR, fixed, once
+from tests.unit.server.flow.common import HOUR, fixed, once
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 LATE = [250]
 """Milliseconds: the virtual clock is a quarter of a second after the full one."""
 

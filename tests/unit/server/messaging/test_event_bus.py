@@ -6,7 +6,7 @@ import pytest
 
 from sweephand.domain import event
 from sweephand.domain.event import Event, EventType
-from sweephand.messaging.event_bus import EventBus
+from sweephand.server.messaging.event_bus import EventBus
 from sweephand.testing.bus import VirtualBus
 from sweephand.testing.sources import SeededChance, VirtualClock
 from sweephand.testing.taps import Taps

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweephand.base.errors import Unavailable
 from sweephand.domain.message import decode
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.messaging.run_queue import Delivery, RunQueue, delay_s
+from sweephand.server.messaging.run_queue import Delivery, RunQueue, delay_s
 from sweephand.testing.queues import VirtualSqs
 from sweephand.testing.service import ARCHIVE, DEAD, URLS
 from sweephand.testing.service import queues as of_template

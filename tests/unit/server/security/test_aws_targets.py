@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.actions import KINDS
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.application import lane_of
-from sweephand.errors import InvalidRequest
-from sweephand.security.aws_targets import OWN_RESOURCES, check_role, check_target
-from sweephand.security.guard import AwsSettings, role_arns
-from sweephand.settings import Settings
-from sweephand.wiring import guard_settings
+from sweephand.server.actions import KINDS
+from sweephand.server.security.aws_targets import OWN_RESOURCES, check_role, check_target
+from sweephand.server.security.guard import AwsSettings, role_arns
+from sweephand.server.settings import Settings
+from sweephand.server.wiring import guard_settings
 from tests.template.cloudformation import raw_template
 
 ROLE = "arn:aws:iam::111122223333:role/path/jobs"

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.errors import HOW_TO_IDENTIFY, Forbidden, InvalidRequest, Unauthenticated
-from sweephand.security import caller as caller_module
-from sweephand.security.caller import (
+from sweephand.base.errors import HOW_TO_IDENTIFY, Forbidden, InvalidRequest, Unauthenticated
+from sweephand.base.sources import SystemChance
+from sweephand.server.security import caller as caller_module
+from sweephand.server.security.caller import (
     TENANT_SCOPES,
     BearerToken,
     Caller,
@@ -23,9 +24,8 @@ from sweephand.security.caller import (
     new_secret,
     parse_authorization,
 )
-from sweephand.security.memory import REMEMBERED
-from sweephand.security.tokens import AccessClaims, derive_keys, issue
-from sweephand.sources import SystemChance
+from sweephand.server.security.memory import REMEMBERED
+from sweephand.server.security.tokens import AccessClaims, derive_keys, issue
 
 NOW = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 FIRST_SECRET = "f" * 48

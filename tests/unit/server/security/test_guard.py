@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.sources import SystemClock
 from sweephand.domain.run import Reason
-from sweephand.errors import InvalidRequest
-from sweephand.security.guard import (
+from sweephand.server.security.guard import (
     MAX_URL,
     CallFailed,
     Deadline,
@@ -29,7 +30,6 @@ from sweephand.security.guard import (
     resolve,
     unwrapped,
 )
-from sweephand.sources import SystemClock
 
 CLOCK = SystemClock()
 STRICT = GuardSettings()

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from sweephand.actions.auth.authenticate import authenticate
-from sweephand.actions.auth.authentication import Authentication
-from sweephand.actions.auth.request_auth import Sending
+from sweephand.base.errors import Unavailable
 from sweephand.domain.run import Reason
-from sweephand.errors import Unavailable
-from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
-from sweephand.security.identity import Identity
+from sweephand.server.actions.auth.authenticate import authenticate
+from sweephand.server.actions.auth.authentication import Authentication
+from sweephand.server.actions.auth.request_auth import Sending
+from sweephand.server.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
+from sweephand.server.security.identity import Identity
 from sweephand.testing.own_key import KEY_ID, OwnKey
 from sweephand.testing.sources import START, VirtualClock
-from tests.unit.actions.test_http import CALL
+from tests.unit.server.actions.test_http import CALL
 
 OWN = Authentication("sweephand")
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from jwt.algorithms import RSAAlgorithm
 
-from sweephand.security import guard, jwks
-from sweephand.sources import SystemClock
+from sweephand.base.sources import SystemClock
+from sweephand.server.security import guard, jwks
 from tests.support import issuer as issuers
 from tests.support.issuer import DISCOVERY, KEYS, NOW, Issuer, private_key, public_jwk, raw, text
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from sweephand.errors import NotFound, Unavailable
-from sweephand.security.key_service import CALLBACKS, SECRETS, KeyService
+from sweephand.base.errors import NotFound, Unavailable
+from sweephand.server.security.key_service import CALLBACKS, SECRETS, KeyService
 from sweephand.testing.memory import Kms
 
 KEY = b"\x00\xff" * 16

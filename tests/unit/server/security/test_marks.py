@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Kind
-from sweephand.security import marks
+from sweephand.server.security import marks
 from tests.unit.domain.nouns import NOW, SECOND, pointer
 
 KEY = bytes(range(32))

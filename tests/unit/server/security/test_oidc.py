@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sweephand.errors import Unauthenticated
-from sweephand.security import guard, jwks, oidc
-from sweephand.security.caller import Caller
+from sweephand.base.errors import Unauthenticated
+from sweephand.server.security import guard, jwks, oidc
+from sweephand.server.security.caller import Caller
 from sweephand.testing.sources import VirtualClock
 from tests.support import issuer as issuers
 from tests.support.examples import scaled

@@ -8,12 +8,12 @@ from types import ModuleType
 
 import pytest
 
-from sweephand.security import signing
+from sweephand.server.security import signing
 
 NOW = datetime(2027, 3, 1, 12, 0, 0, 900_000, tzinfo=UTC)
 SECRET = signing.new_secret(bytes(range(32)))
 OTHER = signing.new_secret(bytes(32))
-RECEIVER = Path(__file__).resolve().parents[3] / "examples" / "verify_signature" / "receiver.py"
+RECEIVER = Path(__file__).resolve().parents[4] / "examples" / "verify_signature" / "receiver.py"
 
 
 @pytest.fixture(scope="module")

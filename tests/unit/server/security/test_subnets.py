@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sweephand.errors import InvalidRequest
-from sweephand.flow.tenants import applications
-from sweephand.security import guard, subnets
-from sweephand.settings import Settings
-from sweephand.wiring import guard_settings, report_subnets
+from sweephand.base.errors import InvalidRequest
+from sweephand.server.flow.tenants import applications
+from sweephand.server.security import guard, subnets
+from sweephand.server.settings import Settings
+from sweephand.server.wiring import guard_settings, report_subnets
 from tests.support.stage import TENANT, Stage
 
 SUBNETS = "subnet-0a1b2c3d"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from sweephand.security.target_roles import KEPT_CLIENTS, RoleNotAssumedError, TargetRoles
+from sweephand.server.security.target_roles import KEPT_CLIENTS, RoleNotAssumedError, TargetRoles
 from sweephand.testing.sources import VirtualClock
 
 ROLE = "arn:aws:iam::111122223333:role/jobs"

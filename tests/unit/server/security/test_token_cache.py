@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sweephand.security.token_cache import KEPT, MARGIN, CachedToken, TokenCache
+from sweephand.server.security.token_cache import KEPT, MARGIN, CachedToken, TokenCache
 
 NOW = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweephand.base.errors import Unauthenticated
 from sweephand.domain.collection import LONGEST_CALLBACK_S
-from sweephand.errors import Unauthenticated
-from sweephand.security.tokens import (
+from sweephand.server.security.tokens import (
     LONGEST_WAIT,
     AccessClaims,
     CallbackKey,

@@ -9,13 +9,13 @@ import pytest
 from sweephand.domain.application import Application
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane
-from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.index import next_run_index
-from sweephand.store.job_sets import job_sets
-from sweephand.store.runs import ledger, run_rows
-from sweephand.store.tenants import applications, tenants, watches
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused, Table, Written
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.job_sets import job_sets
+from sweephand.server.store.runs import ledger, run_rows
+from sweephand.server.store.tenants import applications, tenants, watches
 from tests.support.stage import Stage
 from tests.unit.domain.nouns import MINUTE, NOW, TENANT, run
 

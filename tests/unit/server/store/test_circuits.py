@@ -6,10 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from sweephand.store.dynamo.conditional import Refused, Table, Written
-from sweephand.store.flow_keys.circuits import close_circuit, count_failure, open_circuit, read_circuit, take_probe
+from sweephand.server.store.dynamo.conditional import Refused, Table, Written
+from sweephand.server.store.flow_keys.circuits import (
+    close_circuit,
+    count_failure,
+    open_circuit,
+    read_circuit,
+    take_probe,
+)
 from tests.support.stage import TENANT
-from tests.unit.flow.common import NOON
+from tests.unit.server.flow.common import NOON
 
 SECOND = timedelta(seconds=1)
 

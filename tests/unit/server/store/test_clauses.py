@@ -19,19 +19,19 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Run, State
 from sweephand.domain.runs.overlap import Slot
 from sweephand.domain.schedule import Lane
-from sweephand.store.calendars import calendars
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
-from sweephand.store.dynamo.expressions import add, assign
-from sweephand.store.dynamo.table import JobItem, ReleaseItem, RunItem, StatsItem
-from sweephand.store.flow_keys import flow_keys
-from sweephand.store.index import suspended
-from sweephand.store.jobs import change_parts, directory, jobs, ordinals
-from sweephand.store.jobs.change_parts import Part
-from sweephand.store.runs import ledger, overlap_slots, run_rows, stats
-from sweephand.store.runs.overlap_slots import Move
-from sweephand.store.tenants import counts, tenants
-from sweephand.store.tenants.counts import Need
+from sweephand.server.store.calendars import calendars
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused, Table, Written
+from sweephand.server.store.dynamo.expressions import add, assign
+from sweephand.server.store.dynamo.table import JobItem, ReleaseItem, RunItem, StatsItem
+from sweephand.server.store.flow_keys import flow_keys
+from sweephand.server.store.index import suspended
+from sweephand.server.store.jobs import change_parts, directory, jobs, ordinals
+from sweephand.server.store.jobs.change_parts import Part
+from sweephand.server.store.runs import ledger, overlap_slots, run_rows, stats
+from sweephand.server.store.runs.overlap_slots import Move
+from sweephand.server.store.tenants import counts, tenants
+from sweephand.server.store.tenants.counts import Need
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, job, run, schedule

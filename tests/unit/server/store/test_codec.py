@@ -11,9 +11,9 @@ import pytest
 from sweephand.domain.job import ActionSpec, Job, Pause
 from sweephand.domain.run import Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.store.dynamo.table import JobItem, RunItem, ScheduleItem
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import run_rows
+from sweephand.server.store.dynamo.table import JobItem, RunItem, ScheduleItem
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import run_rows
 from tests.unit.domain.nouns import NOW, job, run, schedule
 
 OTHERS: dict[str, Any] = {

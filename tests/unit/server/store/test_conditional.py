@@ -8,10 +8,17 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 from pynamodb.expressions.condition import Condition
 
-from sweephand.errors import Unavailable
-from sweephand.store.dynamo.conditional import BATCH_GET_MOST, TRANSACTION_TRIES, Cancelled, Refused, Table, Written
-from sweephand.store.dynamo.expressions import add, assign
-from sweephand.store.dynamo.table import AttemptItem, Item, StatsItem
+from sweephand.base.errors import Unavailable
+from sweephand.server.store.dynamo.conditional import (
+    BATCH_GET_MOST,
+    TRANSACTION_TRIES,
+    Cancelled,
+    Refused,
+    Table,
+    Written,
+)
+from sweephand.server.store.dynamo.expressions import add, assign
+from sweephand.server.store.dynamo.table import AttemptItem, Item, StatsItem
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
 from tests.support.taps import answer_lost, conflict

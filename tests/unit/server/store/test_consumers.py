@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from sweephand.base.ids import run_uuid
 from sweephand.domain.consumer import Consumer, Dropped, Phase
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.ids import run_uuid
-from sweephand.store.consumers import consumers as store
-from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
-from sweephand.store.runs import ledger
+from sweephand.server.store.consumers import consumers as store
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused, Table, Written
+from sweephand.server.store.runs import ledger
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import MINUTE, NOON
+from tests.unit.server.flow.common import MINUTE, NOON
 
 NAME = "billing"
 SOON, LATER = NOON + MINUTE, NOON + 2 * MINUTE

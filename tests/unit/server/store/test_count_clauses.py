@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Table
-from sweephand.store.dynamo.expressions import Action, assign
-from sweephand.store.dynamo.table import CountItem, LeasingItem
-from sweephand.store.tenants import counts
-from sweephand.store.tenants.counts import Counted, Need
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Table
+from sweephand.server.store.dynamo.expressions import Action, assign
+from sweephand.server.store.dynamo.table import CountItem, LeasingItem
+from sweephand.server.store.tenants import counts
+from sweephand.server.store.tenants.counts import Counted, Need
 from tests.support.stage import Stage
 from tests.unit.domain.nouns import TENANT
 

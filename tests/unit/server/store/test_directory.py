@@ -11,11 +11,11 @@ import pytest
 from bench.meter import size
 from sweephand.domain.job import JobState, Pause
 from sweephand.domain.schedule import ScheduleState
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.jobs import directory
-from sweephand.store.jobs.directory import Block, Entry
-from sweephand.store.views import jobs as views
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.jobs import directory
+from sweephand.server.store.jobs.directory import Block, Entry
+from sweephand.server.store.views import jobs as views
 from tests.support.stage import TENANT, Stage
 from tests.unit.domain.nouns import NOW, job, schedule
 

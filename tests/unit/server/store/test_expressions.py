@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sweephand.store.dynamo.conditional import Refused, Table, Written
-from sweephand.store.dynamo.expressions import add, assign, every
-from sweephand.store.dynamo.table import AttemptItem, StatsItem
+from sweephand.server.store.dynamo.conditional import Refused, Table, Written
+from sweephand.server.store.dynamo.expressions import add, assign, every
+from sweephand.server.store.dynamo.table import AttemptItem, StatsItem
 from tests.support.stage import Stage
 
 PK = "TENANT#acme#X"

@@ -9,7 +9,7 @@ from pynamodb import attributes
 from pynamodb.exceptions import AttributeDeserializationError, AttributeNullError
 from pynamodb.models import Model
 
-from sweephand.store.dynamo.flat_models import (
+from sweephand.server.store.dynamo.flat_models import (
     BooleanAttribute,
     FlatModel,
     Integer,

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from sweephand.domain.flow_keys.flow_keys import Enter, FlowKey, Place, Turnstile, answer
-from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
-from sweephand.store.flow_keys import flow_keys as store
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused, Table, Written
+from sweephand.server.store.flow_keys import flow_keys as store
 from tests.support.stage import TENANT
-from tests.unit.flow.common import NOON
+from tests.unit.server.flow.common import NOON
 
 SECOND = timedelta(seconds=1)
 KEY = FlowKey(TENANT, "k", NOON, NOON, parallelism=1)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sweephand.domain.job_set import Member
-from sweephand.store.dynamo.conditional import Cancelled, Table, Written
-from sweephand.store.job_sets import job_sets
+from sweephand.server.store.dynamo.conditional import Cancelled, Table, Written
+from sweephand.server.store.job_sets import job_sets
 from tests.support.stage import Stage
 from tests.unit.domain.nouns import TENANT
 

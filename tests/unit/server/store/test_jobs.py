@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sweephand.domain.instants import from_ms, from_s
 from sweephand.domain.job import ActionSpec, Job, Pause
 from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState
-from sweephand.store.dynamo.conditional import Refused, Written
-from sweephand.store.dynamo.table import JobItem, ScheduleItem
-from sweephand.store.jobs import jobs
+from sweephand.server.store.dynamo.conditional import Refused, Written
+from sweephand.server.store.dynamo.table import JobItem, ScheduleItem
+from sweephand.server.store.jobs import jobs
 from tests.support.stage import Stage
 from tests.unit.domain.nouns import NOW, PACKED, SECOND, TENANT, schedule
 

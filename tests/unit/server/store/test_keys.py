@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.store.dynamo import keys
+from sweephand.server.store.dynamo import keys
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 HOSTILE = st.one_of(TEXT, st.text("#%25TENANJOB", min_size=1, max_size=12))

@@ -10,12 +10,12 @@ import pytest
 
 from sweephand.domain.run import AWAITING_RESULT, CLAIMABLE, TERMINAL, Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Table, Written
-from sweephand.store.dynamo.table import RunItem, StatsItem
-from sweephand.store.runs import ledger, run_rows
-from sweephand.store.runs.attempts import attempt_item
-from sweephand.store.runs.ledger import Lease
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused, Table, Written
+from sweephand.server.store.dynamo.table import RunItem, StatsItem
+from sweephand.server.store.runs import ledger, run_rows
+from sweephand.server.store.runs.attempts import attempt_item
+from sweephand.server.store.runs.ledger import Lease
 from tests.support.stage import Stage
 from tests.unit.domain.nouns import JOB_ID, MINUTE, NOW, SCHEDULE_ID, SECOND, TENANT, run
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sweephand.store.dynamo import keys
-from sweephand.store.tenants.pointer_keys import KEPT, PointerKeys
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.tenants.pointer_keys import KEPT, PointerKeys
 
 
 def another_process(stage):

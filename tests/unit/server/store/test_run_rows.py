@@ -12,8 +12,8 @@ from sweephand.domain.instants import from_ms, from_s
 from sweephand.domain.occurrences.index_row import SweepText, WaitingRun, Waits
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.runs.run_rows import item_of, run_of
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.runs.run_rows import item_of, run_of
 from tests.unit.domain.nouns import MINUTE, NOW, run
 
 ms = st.integers(0, 7_000_000_000_000).map(from_ms)

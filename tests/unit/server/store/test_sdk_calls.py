@@ -12,14 +12,14 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ConnectTimeoutError, NoCredentialsError, ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.messaging.run_queue import RunQueue
-from sweephand.settings import Settings
-from sweephand.sources import SystemChance, SystemClock
-from sweephand.store.dynamo.conditional import USER_AGENT, Cancelled, Refused, Table, Written
-from sweephand.store.dynamo.table import AttemptItem, Item
-from sweephand.wiring import build
+from sweephand.server.messaging.run_queue import RunQueue
+from sweephand.server.settings import Settings
+from sweephand.server.store.dynamo.conditional import USER_AGENT, Cancelled, Refused, Table, Written
+from sweephand.server.store.dynamo.table import AttemptItem, Item
+from sweephand.server.wiring import build
 
 PK = "TENANT#acme#X"
 OTHER_TYPE = "com.amazonaws.dynamodb.v20120810#"

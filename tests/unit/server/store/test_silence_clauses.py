@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from sweephand.domain.collection import Silence
-from sweephand.store.dynamo.conditional import Refused, Written
-from sweephand.store.tenants import tenants
+from sweephand.server.store.dynamo.conditional import Refused, Written
+from sweephand.server.store.tenants import tenants
 from tests.support.stage import TENANT, Stage
 
 

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from bench.meter import metered
+from sweephand.base.ids import run_uuid
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.ids import run_uuid
-from sweephand.store.consumers import consumers
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Written
-from sweephand.store.runs import ledger, spread
-from sweephand.store.views import runs as views
+from sweephand.server.store.consumers import consumers
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Written
+from sweephand.server.store.runs import ledger, spread
+from sweephand.server.store.views import runs as views
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
 from tests.support.taps import refused
-from tests.unit.flow.common import MINUTE, NOON, SECOND, fixed
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, fixed
 
 DAY = keys.attention_day(TENANT, NOON)
 RUNS_A_SECOND, WRITES_A_SECOND = 10_000, 1_000

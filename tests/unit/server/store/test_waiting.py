@@ -11,13 +11,13 @@ import pytest
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.table import CatchUpItem
-from sweephand.store.index import next_run_index
-from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger, run_rows
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.table import CatchUpItem
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.index.next_run_index import Advance, Advanced, WaitingRow
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger, run_rows
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
 from tests.support.taps import answer_lost, refused

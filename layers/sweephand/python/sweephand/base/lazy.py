@@ -13,7 +13,7 @@ _one_at_a_time = RLock()
 
 
 class lazy:  # noqa: N801 - reads as the statement that it stands for
-    """A block at the top of a module whose imports are deferred: `with lazy(): from sweephand.flow import events`.
+    """A block at the top of a module that defers imports: `with lazy(): from sweephand.server.flow import events`.
 
     Each name is a proxy for a module, which is imported when one of its members is used. Only whole modules can be
     deferred, and their members are used through them. Type checkers and import-linter see normal imports.

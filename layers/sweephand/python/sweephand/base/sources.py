@@ -11,7 +11,7 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
-from sweephand.ids import uuid7
+from sweephand.base.ids import uuid7
 
 
 class Clock(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sweephand.lazy import lazy
+from sweephand.base.lazy import lazy
 
 with lazy():
     from sweephand.cli import app

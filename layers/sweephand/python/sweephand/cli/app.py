@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sweephand import __version__
-from sweephand.lazy import lazy
+from sweephand.base.lazy import lazy
 
 with lazy():
     from sweephand.cli.commands import completion, dev, doctor, following, job_sets, profiles, raw, resources, statuses

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sweephand.base.records import dataclass
 from sweephand.domain.schedule import APPLICATION, Lane
-from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.domain.job import ActionDraft, ActionSpec

@@ -10,8 +10,8 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms
-from sweephand.records import dataclass
 
 MOST_OF_A_JOB = 6
 """The largest number of calendars that the schedules of one job may name."""

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Job
-from sweephand.records import dataclass
 
 USUAL_LEASE_S, LEAST_LEASE_S, LONGEST_LEASE_S = 90, 10, 900
 USUAL_KEEP_S, LONGEST_KEEP_S = 604_800, 7_776_000

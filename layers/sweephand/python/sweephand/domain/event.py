@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection, CollectionState, Events, Tenant
 from sweephand.domain.failure import Group, Signature, signature_of
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import APART, FAILED, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
-from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.domain.absence import Watched

@@ -6,9 +6,9 @@ import hashlib
 import re
 from datetime import datetime
 
+from sweephand.base.records import dataclass
 from sweephand.domain.job import owner_of
 from sweephand.domain.run import Run, State
-from sweephand.records import dataclass
 
 LONGEST_TEXT = 160
 _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b|[0-9]+", re.IGNORECASE)

@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sweephand.base.records import dataclass
 from sweephand.domain.run import Kind
-from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.domain.job_set import Membership

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 
 MOST_JOBS = 1_000
 DELETES_ALWAYS = 10

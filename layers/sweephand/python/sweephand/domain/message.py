@@ -7,10 +7,10 @@ from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from sweephand.base.ids import run_uuid
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, epoch_s, from_s
 from sweephand.domain.run import Kind
-from sweephand.ids import run_uuid
-from sweephand.records import dataclass
 
 VERSION = 1
 READABLE = frozenset({VERSION})

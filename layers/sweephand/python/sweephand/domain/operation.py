@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 
 KEPT = timedelta(days=30)
 """How long an ended operation is shown."""

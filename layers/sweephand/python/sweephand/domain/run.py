@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import text_ms
-from sweephand.records import dataclass
 
 
 class Status(StrEnum):

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 
 GENERATIONS_KEPT = 20
 PAST_GRACE = timedelta(seconds=60)

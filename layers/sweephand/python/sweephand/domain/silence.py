@@ -13,9 +13,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Silence
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
-from sweephand.records import dataclass
 
 KEPT = timedelta(hours=1)
 RENEWED = timedelta(minutes=30)

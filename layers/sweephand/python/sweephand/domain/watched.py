@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
+from sweephand.base.records import dataclass
 from sweephand.domain.application import QUEUE
 from sweephand.domain.job import Job
 from sweephand.domain.run import Run
 from sweephand.domain.runs.run_action import action_of
-from sweephand.records import dataclass
 
 COLLECTION, APPLICATION = "collection", "application"
 _APPLICATION = "app:"

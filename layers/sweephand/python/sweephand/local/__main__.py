@@ -7,15 +7,15 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.local import control
 from sweephand.local import settings as choices
 from sweephand.local.console import carry_out, say
 from sweephand.local.failures import NotRunning
-from sweephand.sources import SystemChance, SystemClock
 
 if TYPE_CHECKING:
+    from sweephand.base.sources import Clock
     from sweephand.local.settings import Settings
-    from sweephand.sources import Clock
 
 
 def show_logs(place: Settings, clock: Clock, function: str | None, minutes: float, *, follow: bool) -> int:

@@ -19,9 +19,9 @@ from sweephand.local.settings import ALREADY_RUNNING, PACKAGE_ROOT, parameters
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sweephand.base.sources import Clock
     from sweephand.local.settings import Settings
     from sweephand.local.stack_file import StackFile
-    from sweephand.sources import Clock
 
 COMES_UP_WITHIN_S = 180.0
 GOES_DOWN_WITHIN_S = 60.0

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweephand.base.sources import SystemClock
 from sweephand.local import control
 from sweephand.local import settings as choices
 from sweephand.local.console import carry_out, say, say_error
 from sweephand.local.demo import __main__ as demo
 from sweephand.local.failures import ForeignState, NotRunning, PortTaken
 from sweephand.local.folder import StateFolder
-from sweephand.sources import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

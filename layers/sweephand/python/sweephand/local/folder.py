@@ -16,7 +16,7 @@ from sweephand.local.failures import ForeignState
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sweephand.sources import Clock
+    from sweephand.base.sources import Clock
 
 FORMAT = 1
 TAKE_ATTEMPTS = 10

@@ -11,8 +11,8 @@ from sweephand.local.failures import LocalFailure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from sweephand.base.sources import Clock
     from sweephand.local.stack_file import StackFile
-    from sweephand.sources import Clock
 
 POLL_EVERY_S = 1.0
 FRAMES = ("START RequestId", "END RequestId", "REPORT RequestId", "INIT_START")

@@ -31,9 +31,9 @@ from sweephand.local.stack_file import PROVIDER_CLIENT, Credential
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from sweephand.base.sources import Chance, Clock
     from sweephand.local.aws.deploy import Aws, Stack
     from sweephand.local.folder import StateFolder
-    from sweephand.sources import Chance, Clock
 
 WATCH_EVERY_S = 1.0
 SWEEP_EVENT = {"worker": 0, "workers": 1}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.schedules import notations
 from sweephand.schedules.notations.shapes import Beginning, Rules
 from sweephand.schedules.rule import limited

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.sets import Also
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.notations import NOTATIONS

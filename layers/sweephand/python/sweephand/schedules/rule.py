@@ -25,8 +25,8 @@ from itertools import islice
 from threading import local
 from typing import TYPE_CHECKING, Protocol, Self
 
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.schedules.zones.localtime import to_instant, to_second
 
 if TYPE_CHECKING:

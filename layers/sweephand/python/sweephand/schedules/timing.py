@@ -11,9 +11,9 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.schedules import notations
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.notations import NOTATIONS, as_rfc_3339, zone_named

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sweephand.errors import SweephandError
+    from sweephand.base.errors import SweephandError
     from sweephand.sdk.aio.client import AsyncSweephand
     from sweephand.sdk.aio.root import AsyncJobScheduler
     from sweephand.sdk.bodies import at, cron, event, every, http, rrule, task
@@ -33,7 +33,7 @@ _PLACES = {
     "Result": "sweephand.sdk.records",
     "Retries": "sweephand.sdk.transport.retries",
     "Sweephand": "sweephand.sdk.sync.client",
-    "SweephandError": "sweephand.errors",
+    "SweephandError": "sweephand.base.errors",
     "TransportError": "sweephand.sdk.errors",
     "verify": "sweephand.sdk.signatures",
     **dict.fromkeys(("at", "cron", "event", "every", "http", "rrule", "task"), "sweephand.sdk.bodies"),

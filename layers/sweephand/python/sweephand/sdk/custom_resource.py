@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sweephand.errors import SweephandError
-from sweephand.lazy import lazy
+from sweephand.base.errors import SweephandError
+from sweephand.base.lazy import lazy
 from sweephand.sdk.api_errors import NotFound
 from sweephand.sdk.each_once import Twice, each_once
 from sweephand.sdk.errors import InvalidArgument, TransportError

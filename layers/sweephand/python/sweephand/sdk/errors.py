@@ -1,4 +1,4 @@
-"""The errors that the client raises. Their root is `sweephand.errors.SweephandError`.
+"""The errors that the client raises. Their root is `sweephand.base.errors.SweephandError`.
 
 SweephandError
 ├── ApiError          the service refused: a class for each code, in sweephand.sdk.api_errors
@@ -14,8 +14,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from sweephand.errors import SweephandError
-from sweephand.lazy import lazy
+from sweephand.base.errors import SweephandError
+from sweephand.base.lazy import lazy
 from sweephand.sdk.model import snake
 
 with lazy():

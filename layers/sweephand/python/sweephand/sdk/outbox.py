@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from sweephand.lazy import lazy
+from sweephand.base.lazy import lazy
 from sweephand.sdk import aws
 from sweephand.sdk.api_errors import NameTaken
 from sweephand.sdk.errors import ApiError, InvalidArgument

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any, Generic, TypeVar
 
-from sweephand.errors import SweephandError
+from sweephand.base.errors import SweephandError
 from sweephand.sdk.errors import InvalidArgument
 from sweephand.sdk.model import instant
 from sweephand.sdk.models import Job, ListedJob

@@ -9,9 +9,9 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping
 
-from sweephand.errors import SweephandError
+from sweephand.base.errors import SweephandError
+from sweephand.base.sources import Clock, SystemClock
 from sweephand.sdk.errors import ConfigError, InvalidArgument
-from sweephand.sources import Clock, SystemClock
 
 TOLERANCE_S = 300
 PREFIX = "whsec_"

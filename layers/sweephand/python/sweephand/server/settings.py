@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.records import dataclass
 from sweephand.domain.schedule import Lane
-from sweephand.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from concurrent.futures import Future
 from threading import Lock, get_ident
 from typing import Generic, TypeVar
 
-from sweephand.records import dataclass
-from sweephand.sources import Clock
+from sweephand.base.records import dataclass
+from sweephand.base.sources import Clock
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

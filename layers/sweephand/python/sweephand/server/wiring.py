@@ -15,26 +15,26 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.loaders import Loader
 
+from sweephand.base.errors import Unauthenticated, Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.domain.schedule import APPLICATION
-from sweephand.errors import Unauthenticated, Unavailable
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import RunQueue
-from sweephand.settings import Settings, from_environment
-from sweephand.sources import SystemChance, SystemClock
-from sweephand.store.dynamo.conditional import Table
-from sweephand.telemetry import Telemetry
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import RunQueue
+from sweephand.server.settings import Settings, from_environment
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from sweephand.actions.call import Call
+    from sweephand.base.sources import Chance, Clock
     from sweephand.domain.run import Outcome
-    from sweephand.sources import Chance, Clock
+    from sweephand.server.actions.call import Call
 
 with lazy():
-    from sweephand import actions
-    from sweephand.flow.tenants import callback_keys, secret_box
-    from sweephand.messaging import event_bus
-    from sweephand.security import (
+    from sweephand.server import actions
+    from sweephand.server.flow.tenants import callback_keys, secret_box
+    from sweephand.server.messaging import event_bus
+    from sweephand.server.security import (
         caller,
         guard,
         identity,
@@ -47,9 +47,9 @@ with lazy():
         tasks,
         tokens,
     )
-    from sweephand.store.index import shards
-    from sweephand.store.operations import files
-    from sweephand.store.tenants import credentials, pointer_keys, tenants
+    from sweephand.server.store.index import shards
+    from sweephand.server.store.operations import files
+    from sweephand.server.store.tenants import credentials, pointer_keys, tenants
 
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sweephand.store.operations.files import LEAST_PIECE
+from sweephand.server.store.operations.files import LEAST_PIECE
 from sweephand.testing.taps import Passing, Taps
 
 NAME = "files-of-the-test"

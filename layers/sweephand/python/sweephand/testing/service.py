@@ -11,27 +11,27 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand import threads
+from sweephand.base.sources import Chance
 from sweephand.domain.schedule import Lane
-from sweephand.flow.audit import audit
-from sweephand.flow.bulk import carry_on
-from sweephand.flow.delivery import dead_letters, dispatch
-from sweephand.flow.sweep import sweep
-from sweephand.flow.tenants.callback_keys import CallbackKeys
-from sweephand.flow.tenants.secret_box import SecretBox
-from sweephand.flow.verdict import Delivered
-from sweephand.flow.world import Journal, World
-from sweephand.messaging.event_bus import EventBus
-from sweephand.messaging.run_queue import RunQueue
-from sweephand.security.guard import Outbound
-from sweephand.security.key_service import KeyService
-from sweephand.settings import Settings
-from sweephand.sources import Chance
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.index.shards import Shards
-from sweephand.store.operations.files import Files
-from sweephand.store.tenants.pointer_keys import PointerKeys
-from sweephand.store.tenants.tenants import CollectionTerms
+from sweephand.server import threads
+from sweephand.server.flow.audit import audit
+from sweephand.server.flow.bulk import carry_on
+from sweephand.server.flow.delivery import dead_letters, dispatch
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.flow.tenants.callback_keys import CallbackKeys
+from sweephand.server.flow.tenants.secret_box import SecretBox
+from sweephand.server.flow.verdict import Delivered
+from sweephand.server.flow.world import Journal, World
+from sweephand.server.messaging.event_bus import EventBus
+from sweephand.server.messaging.run_queue import RunQueue
+from sweephand.server.security.guard import Outbound
+from sweephand.server.security.key_service import KeyService
+from sweephand.server.settings import Settings
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.index.shards import Shards
+from sweephand.server.store.operations.files import Files
+from sweephand.server.store.tenants.pointer_keys import PointerKeys
+from sweephand.server.store.tenants.tenants import CollectionTerms
 from sweephand.testing import bucket as buckets
 from sweephand.testing.bucket import VirtualBucket
 from sweephand.testing.bus import VirtualBus

@@ -6,7 +6,7 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 
-from sweephand.ids import uuid7
+from sweephand.base.ids import uuid7
 
 START = datetime(2027, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 """A Monday, a quarter of a second past noon: whatever mixes up seconds and milliseconds shows."""

@@ -9,24 +9,24 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from sweephand import threads
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import text
 from sweephand.domain.schedule import APPLICATION
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native.api import NativeApi
-from sweephand.flow.tenants import access, tenancy
 from sweephand.sdk.aio.client import AsyncSweephand
 from sweephand.sdk.errors import InvalidArgument
 from sweephand.sdk.receiving.queues import SqsQueue
 from sweephand.sdk.sync.client import Sweephand
 from sweephand.sdk.transport.request import Answer
-from sweephand.security.caller import TENANT_SCOPES, Door
-from sweephand.security.guard import AwsSettings, GuardSettings, Outbound, networks
-from sweephand.security.identity import Identity
-from sweephand.security.tokens import derive_keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.runs import spread
-from sweephand.store.tenants import credentials
+from sweephand.server import threads
+from sweephand.server.facades.native.api import NativeApi
+from sweephand.server.flow.tenants import access, tenancy
+from sweephand.server.security.caller import TENANT_SCOPES, Door
+from sweephand.server.security.guard import AwsSettings, GuardSettings, Outbound, networks
+from sweephand.server.security.identity import Identity
+from sweephand.server.security.tokens import derive_keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.runs import spread
+from sweephand.server.store.tenants import credentials
 from sweephand.testing import table as tables
 from sweephand.testing.gateway import event
 from sweephand.testing.memory import Client, Dynamo, Memory

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from sweephand import actions
 from sweephand.domain.run import Outcome, Reason
-from sweephand.security.guard import CallFailed, Outbound, Target
-from sweephand.security.outbound import Answer
+from sweephand.server import actions
+from sweephand.server.security.guard import CallFailed, Outbound, Target
+from sweephand.server.security.outbound import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sweephand.actions.call import Call as Attempt
+    from sweephand.server.actions.call import Call as Attempt
     from sweephand.testing.sources import VirtualClock
 
 OK = 200

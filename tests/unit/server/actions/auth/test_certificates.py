@@ -20,16 +20,16 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
-from sweephand import actions
-from sweephand.actions.auth import client_tls
-from sweephand.actions.http import Http
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest
-from sweephand.security.guard import Outbound
+from sweephand.server import actions
+from sweephand.server.actions.auth import client_tls
+from sweephand.server.actions.http import Http
+from sweephand.server.security.guard import Outbound
 from sweephand.testing.sources import VirtualClock
-from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import Authority, Script, answering, listening
+from tests.unit.server.actions.test_http import CALL, LOCAL
 
 kept_secrets, parse, perform = Http.kept_secrets, Http.parse, Http.perform
 

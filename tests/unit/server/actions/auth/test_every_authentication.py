@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from sweephand.actions.auth.authentication import TYPES, Authentication
-from sweephand.actions.http import Http, OutcomeRules
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.security.guard import Outbound
-from sweephand.security.identity import Identity
+from sweephand.server.actions.auth.authentication import TYPES, Authentication
+from sweephand.server.actions.http import Http, OutcomeRules
+from sweephand.server.security.guard import Outbound
+from sweephand.server.security.identity import Identity
 from sweephand.testing.own_key import KEY_ID, OwnKey
 from tests.support.acting import ROLE, SETTINGS, Roles
-from tests.unit.actions.test_http import CALL, LOCAL, FromAcceptance
 from tests.unit.endpoints import Authority, listening, read_request, unused_port
+from tests.unit.server.actions.test_http import CALL, LOCAL, FromAcceptance
 
 perform = Http.perform
 

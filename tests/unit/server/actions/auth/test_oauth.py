@@ -14,13 +14,13 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from sweephand.actions.auth.authentication import Authentication
-from sweephand.actions.http import Http, OutcomeRules
+from sweephand.base.sources import SystemClock
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.security.guard import Outbound
-from sweephand.sources import SystemClock
-from tests.unit.actions.test_http import CALL, LOCAL, PLANNED
+from sweephand.server.actions.auth.authentication import Authentication
+from sweephand.server.actions.http import Http, OutcomeRules
+from sweephand.server.security.guard import Outbound
 from tests.unit.endpoints import listening, read_request, unused_port
+from tests.unit.server.actions.test_http import CALL, LOCAL, PLANNED
 
 perform = Http.perform
 

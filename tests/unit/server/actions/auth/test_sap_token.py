@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from sweephand.actions.auth.authentication import NONE, STACK, Authentication
-from sweephand.actions.http import Http
-from sweephand.actions.run_headers import OWN, SAP
 from sweephand.domain.run import Verdict
-from sweephand.security.guard import Outbound
-from sweephand.security.identity import Identity
+from sweephand.server.actions.auth.authentication import NONE, STACK, Authentication
+from sweephand.server.actions.http import Http
+from sweephand.server.actions.run_headers import OWN, SAP
+from sweephand.server.security.guard import Outbound
+from sweephand.server.security.identity import Identity
 from sweephand.testing.own_key import KEY_ID, OwnKey
-from tests.unit.actions.auth.test_every_authentication import authority, place, status
-from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import answering, listening
+from tests.unit.server.actions.auth.test_every_authentication import authority, place, status
+from tests.unit.server.actions.test_http import CALL, LOCAL
 
 perform = Http.perform
 

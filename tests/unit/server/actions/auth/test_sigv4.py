@@ -11,16 +11,16 @@ from urllib.parse import quote, unquote_plus, unquote_to_bytes
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from sweephand import actions
-from sweephand.actions.auth.authentication import Authentication
-from sweephand.actions.http import Http
+from sweephand.base.errors import InvalidRequest, Unavailable
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest, Unavailable
-from sweephand.security.guard import AwsSettings, Outbound
-from sweephand.security.target_roles import RoleNotAssumedError
+from sweephand.server import actions
+from sweephand.server.actions.auth.authentication import Authentication
+from sweephand.server.actions.http import Http
+from sweephand.server.security.guard import AwsSettings, Outbound
+from sweephand.server.security.target_roles import RoleNotAssumedError
 from tests.support.acting import GUARD, KEY, ROLE, SETTINGS, Roles
-from tests.unit.actions.test_http import CALL, LOCAL
 from tests.unit.endpoints import answering, listening
+from tests.unit.server.actions.test_http import CALL, LOCAL
 
 perform = Http.perform
 

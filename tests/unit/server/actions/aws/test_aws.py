@@ -15,15 +15,15 @@ import pytest
 from botocore import exceptions
 from moto import mock_aws
 
-from sweephand import actions
-from sweephand.actions.call import Call
-from sweephand.actions.run_headers import traceparent
+from sweephand.base.errors import InvalidRequest, Unavailable
+from sweephand.base.sources import SystemClock
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.settlement import failure_state
-from sweephand.errors import InvalidRequest, Unavailable
-from sweephand.security.guard import GuardSettings
-from sweephand.security.target_roles import RoleNotAssumedError
-from sweephand.sources import SystemClock
+from sweephand.server import actions
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.run_headers import traceparent
+from sweephand.server.security.guard import GuardSettings
+from sweephand.server.security.target_roles import RoleNotAssumedError
 from tests.support.acting import ACCOUNT, GUARD, REGION, ROLE, Roles, arn, client, outbound
 
 CALL = Call(

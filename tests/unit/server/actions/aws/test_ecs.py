@@ -13,16 +13,16 @@ from botocore import exceptions
 from botocore.session import get_session
 from moto import mock_aws
 
-from sweephand import actions
-from sweephand.actions.aws.ecs import stop
-from sweephand.actions.call import Call
-from sweephand.actions.run_headers import traceparent
+from sweephand.base.errors import InvalidRequest, Unavailable
+from sweephand.base.sources import SystemClock
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs import ecs_task
-from sweephand.errors import InvalidRequest, Unavailable
-from sweephand.security.guard import GuardSettings, Outbound
-from sweephand.sources import SystemClock
+from sweephand.server import actions
+from sweephand.server.actions.aws.ecs import stop
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.run_headers import traceparent
+from sweephand.server.security.guard import GuardSettings, Outbound
 from tests.support.ecs import ACTION, CLUSTER, GUARD, ROLE, TASKS, VirtualEcs, outbound, refusal
 
 SCHEDULE, RUN = "0190163d-8694-739b-aea5-966c26f8ad91", "0190163e-8694-839b-aea5-966c26f8ad92"

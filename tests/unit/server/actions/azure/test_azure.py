@@ -13,16 +13,16 @@ from urllib.parse import parse_qs, quote_plus
 import pytest
 from moto import mock_aws
 
-from sweephand import actions
-from sweephand.actions.azure import redirects
-from sweephand.actions.azure.service_bus import signed
-from sweephand.actions.call import Call
-from sweephand.actions.run_headers import traceparent
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.sources import SystemClock
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest
-from sweephand.security.guard import GuardSettings
-from sweephand.sources import SystemClock
+from sweephand.server import actions
+from sweephand.server.actions.azure import redirects
+from sweephand.server.actions.azure.service_bus import signed
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.run_headers import traceparent
+from sweephand.server.security.guard import GuardSettings
 from sweephand.testing.sources import VirtualClock
 from tests.support.acting import ACCOUNT, GUARD, ROLE, Roles, arn, client, outbound
 from tests.support.azure import KEYS, STORAGE_TOKEN, AzureServer, azure

@@ -16,14 +16,14 @@ from sweephand.domain.instants import epoch_s, text
 from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.run import FAILED, Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.runs import ledger
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.runs import ledger
 from tests.support.endpoint import WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before
-from tests.unit.flow.common import DAY, MINUTE, NOON, SECOND
+from tests.unit.server.flow.common import DAY, MINUTE, NOON, SECOND
 
 DAILY = {"cron": "5 12 * * *"}
 TIMINGS: dict[str, dict[str, object]] = {

@@ -10,25 +10,25 @@ from unittest import mock
 
 import pytest
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.ids import shard_of
 from sweephand.domain.instants import epoch_s, from_ms, from_s, text
 from sweephand.domain.job import Pause
 from sweephand.domain.message import occurrence
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.errors import Unavailable
-from sweephand.flow.audit import audit, reconcile
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.runs import results, settle
-from sweephand.ids import shard_of
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import StatsItem
-from sweephand.store.runs import stats as stored_stats
-from sweephand.store.tenants import audits
-from sweephand.threads import in_turn
+from sweephand.server.flow.audit import audit, reconcile
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.runs import results, settle
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import StatsItem
+from sweephand.server.store.runs import stats as stored_stats
+from sweephand.server.store.tenants import audits
+from sweephand.server.threads import in_turn
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
-from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND, exact, fixed, minutes, once
+from tests.unit.server.flow.common import HOUR, MINUTE, NOON, SECOND, exact, fixed, minutes, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 EACH_FIVE = {"cron": "*/5 * * * *"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sweephand.flow.audit import audit
+from sweephand.server.flow.audit import audit
 from tests.support.stage import Stage
-from tests.unit.flow.common import DAY
+from tests.unit.server.flow.common import DAY
 
 PROCESSOR_MS = 0.6
 """The time of a whole processor for one call: botocore takes 0.42 to 0.7 ms (decision 0095)."""

@@ -6,16 +6,16 @@ from datetime import datetime
 
 import pytest
 
+from sweephand.base.errors import Unavailable
 from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.flow.audit import repeat_effects
-from sweephand.flow.jobs.lookup import Planned
+from sweephand.server.flow.audit import repeat_effects
+from sweephand.server.flow.jobs.lookup import Planned
 from tests.support.endpoint import WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_after, refused
-from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND, once
+from tests.unit.server.flow.common import HOUR, MINUTE, NOON, SECOND, once
 
 ALARM = "https://example.org/alarm"
 

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import NotFound, QuotaExceeded, Unavailable
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.operation import LAST_PAGE, Operation, OperationState
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs import run_file
 from sweephand.domain.runs.run_file import Format
 from sweephand.domain.schedule import Lane
-from sweephand.errors import NotFound, QuotaExceeded, Unavailable
-from sweephand.flow.bulk import carry_on, export_runs
-from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.operations import verbs
-from sweephand.flow.tenants import subscriptions
-from sweephand.store.dynamo import keys
-from sweephand.store.operations import operations as store
-from sweephand.store.views.runs import RunMark
+from sweephand.server.flow.bulk import carry_on, export_runs
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.tenants import subscriptions
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.operations import operations as store
+from sweephand.server.store.views.runs import RunMark
 from sweephand.testing.service import URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
@@ -196,7 +196,7 @@ def test_an_export_holds_each_run_once_wherever_it_is_interrupted(
         return fault(passing, act) if met == skip + 1 else act()
 
     if call == "sqs.SendMessageBatch":  # its first message went with the request
-        monkeypatch.setattr("sweephand.flow.bulk.carry_on.STRETCH_S", -1.0)
+        monkeypatch.setattr("sweephand.server.flow.bulk.carry_on.STRETCH_S", -1.0)
     with stage.taps.faulty(nth):
         work_off(stage, 3 if met > skip else 120)
 
@@ -252,7 +252,7 @@ def test_only_one_of_two_readers_of_a_page_counts(stage: Stage, job: Planned) ->
 @pytest.mark.usefixtures("small")
 def test_a_written_file_that_is_gone_is_reported(stage: Stage, job: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operation rested longer than the bucket keeps files."""
-    monkeypatch.setattr("sweephand.flow.bulk.carry_on.STRETCH_S", -1.0)
+    monkeypatch.setattr("sweephand.server.flow.bulk.carry_on.STRETCH_S", -1.0)
     operation = begin(stage, job)
     stage.deliver(Lane.OPERATIONS)
     verbs.pause(stage.world, operation)

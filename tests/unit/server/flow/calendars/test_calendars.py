@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SweephandError, Unavailable
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.occurrences.index_row import SweepText
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SweephandError, Unavailable
-from sweephand.flow.calendars import calendars
-from sweephand.flow.job_parts import named_calendars
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
 from sweephand.schedules.calendars import calendar_content
 from sweephand.schedules.calendars import calendars as mathematics
 from sweephand.schedules.timing import load
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import jobs as store_jobs
+from sweephand.server.flow.calendars import calendars
+from sweephand.server.flow.job_parts import named_calendars
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import jobs as store_jobs
 from sweephand.testing.sources import START
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage

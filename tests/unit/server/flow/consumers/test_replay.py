@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from sweephand import actions
 from sweephand.domain.application import lane_of
 from sweephand.domain.consumer import Phase
 from sweephand.domain.event import EventType
@@ -17,18 +16,19 @@ from sweephand.domain.job import ActionDraft
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow.consumers import deletion, leases
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.runs import replay
-from sweephand.flow.tenants import applications
-from sweephand.security import guard
-from sweephand.store.consumers import consumers as store
-from sweephand.store.dynamo import keys
-from sweephand.store.views import tenants as views
+from sweephand.server import actions
+from sweephand.server.flow.consumers import deletion, leases
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.runs import replay
+from sweephand.server.flow.tenants import applications
+from sweephand.server.security import guard
+from sweephand.server.store.consumers import consumers as store
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.views import tenants as views
 from sweephand.testing.service import URLS
 from tests.support.bus import malformed
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, exact
+from tests.unit.server.flow.common import DAY, HOUR, MINUTE, NOON, exact
 
 EACH_MINUTE = {"cron": "* * * * *"}
 EACH_5_MINUTES = {"cron": "*/5 * * * *"}

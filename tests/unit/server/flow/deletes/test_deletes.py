@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import NotFound, PreconditionFailed
 from sweephand.domain.run import Outcome, Reason, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import NotFound, PreconditionFailed
-from sweephand.flow.deletes import clean_up
-from sweephand.flow.job_parts.change_log import By
-from sweephand.flow.jobs import deletion, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.deletes import clean_up
+from sweephand.server.flow.job_parts.change_log import By
+from sweephand.server.flow.jobs import deletion, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import jobs
 from sweephand.testing.service import URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before
-from tests.unit.flow.common import NOON, SECOND, fixed, once
+from tests.unit.server.flow.common import NOON, SECOND, fixed, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 

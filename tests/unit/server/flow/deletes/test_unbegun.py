@@ -16,20 +16,20 @@ from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.message import Pointer, occurrence
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow.deletes import clean_up
-from sweephand.flow.job_parts import clean_up_rows
-from sweephand.flow.jobs import deletion, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.flow.runs import run_lists
-from sweephand.flow.runs.run_lists import Wanted
-from sweephand.flow.tenants import tenancy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo import keys
+from sweephand.server.flow.deletes import clean_up
+from sweephand.server.flow.job_parts import clean_up_rows
+from sweephand.server.flow.jobs import deletion, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.flow.runs import run_lists
+from sweephand.server.flow.runs.run_lists import Wanted
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before
-from tests.unit.flow.common import HOUR, NOON, SECOND, exact
+from tests.unit.server.flow.common import HOUR, NOON, SECOND, exact
 
 EACH_SECOND = {"every": "PT1S", "align": "clock"}
 GONE = (State.CANCELLED, Reason.OWNER_GONE)

@@ -10,17 +10,17 @@ from datetime import timedelta
 
 import pytest
 
-from sweephand import actions
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane
-from sweephand.flow.delivery import dispatch
-from sweephand.flow.verdict import Delivered
-from sweephand.security.guard import Outbound
+from sweephand.server import actions
+from sweephand.server.flow.delivery import dispatch
+from sweephand.server.flow.verdict import Delivered
+from sweephand.server.security.guard import Outbound
 from sweephand.testing.service import URLS
 from tests.support.stage import Stage
-from tests.unit.actions.test_http import LOCAL, status
 from tests.unit.endpoints import listening, read_request
-from tests.unit.flow.common import once
+from tests.unit.server.actions.test_http import LOCAL, status
+from tests.unit.server.flow.common import once
 
 TEN = 10
 

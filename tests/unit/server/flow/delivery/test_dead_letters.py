@@ -12,15 +12,15 @@ from sweephand.domain.job import Pause
 from sweephand.domain.message import Subject, decode, encode
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.delivery import dead_letters
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
+from sweephand.server.flow.delivery import dead_letters
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
 from sweephand.testing.service import ARCHIVE, DEAD, URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_after, crash_before, refused
-from tests.unit.flow.common import HOUR, exact, fixed, once
+from tests.unit.server.flow.common import HOUR, exact, fixed, once
 
 BACK = "a dead letter goes back to its queue"
 

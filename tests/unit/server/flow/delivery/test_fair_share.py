@@ -9,13 +9,13 @@ import pytest
 from sweephand.domain.message import decode
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.schedule import Lane
-from sweephand.flow.jobs import creation
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.tenants import tenancy
+from sweephand.server.flow.jobs import creation
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.tenants import tenancy
 from sweephand.testing.service import URLS
 from tests.support.stage import TENANT, Stage, stage
-from tests.unit.flow.common import MINUTE, SECOND, fixed, once
+from tests.unit.server.flow.common import MINUTE, SECOND, fixed, once
 
 OTHER = "globex"
 EXECUTORS, BATCH = 4, 10

@@ -7,10 +7,10 @@ from typing import Any
 
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane
-from sweephand.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import Stage
-from tests.unit.flow.common import MINUTE, NOON, SECOND, once
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, once
 
 
 def ten(stage: Stage, **members: Any) -> list[Planned]:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sweephand.actions.call import Call
 from sweephand.domain.run import Outcome, Reason, State, Verdict
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.store.tenants import tenants
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.tenants import tenants
 from sweephand.testing.service import DEAD
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import OK

@@ -9,14 +9,14 @@ import pytest
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
 from sweephand.testing.service import URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, refused
-from tests.unit.flow.common import fixed
+from tests.unit.server.flow.common import fixed
 
 PATIENT = {"answerTimeoutSeconds": 60}
 SENT = "sqs.SendMessageBatch"

@@ -12,10 +12,10 @@ from sweephand.domain.event import EventType
 from sweephand.domain.failure import Group
 from sweephand.domain.job import Payload
 from sweephand.domain.run import Kind, Run
-from sweephand.flow.errors import failures
-from sweephand.flow.manual import rerun
-from sweephand.flow.runs.edits import Edit
-from sweephand.store.views import resources as views
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.manual import rerun
+from sweephand.server.flow.runs.edits import Edit
+from sweephand.server.store.views import resources as views
 from sweephand.testing.taps import Fault
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sweephand.domain.failure import Group
-from sweephand.flow.errors import failures
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.store.views import resources as views
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.store.views import resources as views
 from tests.support.endpoint import BUSY, DOWN, OK
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import MINUTE, fixed, once
+from tests.unit.server.flow.common import MINUTE, fixed, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 

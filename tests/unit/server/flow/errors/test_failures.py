@@ -10,28 +10,28 @@ from typing import Any
 
 import pytest
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.domain.event import EventType
 from sweephand.domain.failure import Failure, Group, normalised, signature_of
 from sweephand.domain.job import Payload
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Outcome, Reason, Run, State, Verdict
-from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
-from sweephand.flow.errors import failures
-from sweephand.flow.jobs import deletion
-from sweephand.flow.jobs.change import ScheduleRequest
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import rerun
-from sweephand.flow.operations import verbs
-from sweephand.flow.runs.edits import Edit
-from sweephand.store.dynamo import keys
-from sweephand.store.errors import failures as store
-from sweephand.store.views import resources as views
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.jobs import deletion
+from sweephand.server.flow.jobs.change import ScheduleRequest
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import rerun
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.runs.edits import Edit
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.errors import failures as store
+from sweephand.server.store.views import resources as views
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
-from tests.unit.flow.common import DAY
+from tests.unit.server.flow.common import DAY
 
 MINUTELY = {"cron": "* * * * *"}
 

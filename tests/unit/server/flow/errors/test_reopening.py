@@ -11,17 +11,17 @@ import pytest
 from sweephand.domain.event import EventType
 from sweephand.domain.operation import Operation, OperationKind, OperationState
 from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.flow.errors import failures
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import rerun
-from sweephand.flow.operations import verbs
-from sweephand.flow.runs import results
-from sweephand.store.dynamo.conditional import Cancelled, Written
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.errors import failures as store
-from sweephand.store.errors.failures import ErrorRunItem
-from sweephand.store.runs import ledger
-from sweephand.store.views import resources as views
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import rerun
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.runs import results
+from sweephand.server.store.dynamo.conditional import Cancelled, Written
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.errors import failures as store
+from sweephand.server.store.errors.failures import ErrorRunItem
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.views import resources as views
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, OK, WRONG
 from tests.support.stage import TENANT, Stage

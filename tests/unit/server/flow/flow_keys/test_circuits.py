@@ -11,12 +11,12 @@ from sweephand.domain.event import EventType
 from sweephand.domain.flow_keys.flow_keys import CircuitRule
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import State
-from sweephand.store.views import resources as views
+from sweephand.server.store.views import resources as views
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import refused
-from tests.unit.flow.flow_keys.test_flow_keys import failures, jobs, key, open_circuit, stands
+from tests.unit.server.flow.flow_keys.test_flow_keys import failures, jobs, key, open_circuit, stands
 
 OPENED, CLOSED = EventType.CIRCUIT_OPENED, EventType.CIRCUIT_CLOSED
 

@@ -12,30 +12,30 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict, InvalidRequest
 from sweephand.domain.collection import Collection
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, Enter, FlowKey, Go, Rate
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, InvalidRequest
-from sweephand.flow.flow_keys import calls as flow_keys
-from sweephand.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
-from sweephand.flow.jobs import deletion
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.runs import results
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import FlowMemory
-from sweephand.store.flow_keys import circuits
-from sweephand.store.flow_keys import flow_key_lines as lines
-from sweephand.store.flow_keys import flow_keys as store
+from sweephand.server.flow.flow_keys import calls as flow_keys
+from sweephand.server.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
+from sweephand.server.flow.jobs import deletion
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.runs import results
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import FlowMemory
+from sweephand.server.store.flow_keys import circuits
+from sweephand.server.store.flow_keys import flow_key_lines as lines
+from sweephand.server.store.flow_keys import flow_keys as store
 from sweephand.testing.service import URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, fixed, once
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact, fixed, once
 
 AT_NOON_1 = {"at": "2027-03-01T12:01:00Z"}
 ASYNC = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 600}}

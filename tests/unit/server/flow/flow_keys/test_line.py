@@ -11,9 +11,9 @@ from sweephand.domain.instants import from_s, text
 from sweephand.domain.job import Payload
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.flow.jobs import creation
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.dynamo import keys
+from sweephand.server.flow.jobs import creation
+from sweephand.server.store.dynamo import keys
 from sweephand.testing.sources import START
 from tests.support.endpoint import WRONG
 from tests.support.stage import TENANT, Stage

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sweephand.base.errors import InvalidRequest, PreconditionFailed, Unavailable
 from sweephand.domain.instants import text
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
-from sweephand.errors import InvalidRequest, PreconditionFailed, Unavailable
-from sweephand.flow.jobs import change, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.jobs import change, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.store.jobs import jobs
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
 from tests.support.taps import answer_lost, conflict, refused
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes, once
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact, minutes, once
 
 HOUR = 60 * MINUTE
 

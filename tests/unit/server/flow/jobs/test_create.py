@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict, InvalidRequest, QuotaExceeded, SweephandError, Unavailable
 from sweephand.domain.collection import Collection, Quota
 from sweephand.domain.job import JobDraft, Payload
 from sweephand.domain.run import State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.errors import Conflict, InvalidRequest, QuotaExceeded, SweephandError, Unavailable
-from sweephand.flow.idempotency import Once, earlier
-from sweephand.flow.jobs import creation, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.idempotency import Once, earlier
+from sweephand.server.flow.jobs import creation, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import jobs
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import OK, WRONG
 from tests.support.limits import as_dynamodb
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
-from tests.unit.flow.common import DAY, MINUTE, NOON, SECOND, once
+from tests.unit.server.flow.common import DAY, MINUTE, NOON, SECOND, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 TRANSACTION = "dynamodb.TransactWriteItems"

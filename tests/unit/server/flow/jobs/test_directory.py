@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict, NotFound, SweephandError, Unavailable
 from sweephand.domain.job import JobState
 from sweephand.domain.jobs.job_state import ended_state
 from sweephand.domain.schedule import ScheduleState
-from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
-from sweephand.flow.jobs import completion, lookup
-from sweephand.flow.jobs.change import ScheduleRequest
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import JobItem
-from sweephand.store.jobs import directory, jobs
-from sweephand.store.jobs.directory import Entry
-from sweephand.store.tenants import usage
-from sweephand.store.views import jobs as views
+from sweephand.server.flow.jobs import completion, lookup
+from sweephand.server.flow.jobs.change import ScheduleRequest
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import JobItem
+from sweephand.server.store.jobs import directory, jobs
+from sweephand.server.store.jobs.directory import Entry
+from sweephand.server.store.tenants import usage
+from sweephand.server.store.views import jobs as views
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as fresh
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
 from tests.support.turns import at_once
-from tests.unit.flow.common import MINUTE, once
+from tests.unit.server.flow.common import MINUTE, once
 
 HOURLY = {"every": "PT1H"}
 TRANSACTION = "dynamodb.TransactWriteItems"

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Unavailable
 from sweephand.domain.job import JobDraft, Pause, Payload, ScheduleDraft
 from sweephand.domain.jobs.job_state import Entry
-from sweephand.errors import Unavailable
-from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.jobs import change, creation, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.store.jobs import history
-from sweephand.store.views import resources as views
+from sweephand.server.flow.job_parts.change_log import By, Operation
+from sweephand.server.flow.jobs import change, creation, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.store.jobs import history
+from sweephand.server.store.views import resources as views
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
-from tests.unit.flow.common import NOON
+from tests.unit.server.flow.common import NOON
 
 EACH_MINUTE = {"cron": "* * * * *"}
 HOURLY = {"cron": "0 * * * *"}

@@ -12,10 +12,10 @@ import pytest
 from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.run import State
 from sweephand.domain.schedule import GENERATIONS_KEPT
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact
 
 EVERY_S, LASTS_S = 10, 600
 SEAM = timedelta(seconds=8)

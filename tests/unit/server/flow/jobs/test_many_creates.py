@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import QuotaExceeded, SweephandError
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Events, Quota, Usage
 from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.instants import EPOCH
-from sweephand.errors import QuotaExceeded, SweephandError
-from sweephand.flow.calendars import calendars
-from sweephand.flow.flow_keys import flow_key_changes
-from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs import creation
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
 from sweephand.schedules.calendars import calendar_content
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import directory
-from sweephand.store.tenants import counts, usage
+from sweephand.server.flow.calendars import calendars
+from sweephand.server.flow.flow_keys import flow_key_changes
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.jobs import creation
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import directory
+from sweephand.server.store.tenants import counts, usage
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import ActionDraft, JobDraft, ScheduleDraft
 from sweephand.domain.run import Kind, Outcome, Reason, State
-from sweephand.errors import InvalidRequest
-from sweephand.flow.jobs import creation, drafts
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.flow.manual import rerun
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import own_hooks
+from sweephand.server.flow.jobs import creation, drafts
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.flow.manual import rerun
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import own_hooks
 from sweephand.testing.taps import Fault
 from tests.support.endpoint import BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import answer_lost
-from tests.unit.flow.common import MINUTE, NOON, exact, fixed, once
-from tests.unit.flow.delivery.test_dead_letters import dead
-from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target
+from tests.unit.server.flow.common import MINUTE, NOON, exact, fixed, once
+from tests.unit.server.flow.delivery.test_dead_letters import dead
+from tests.unit.server.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target
 
 
 def job(stage: Stage, own: dict[str, ActionDraft], *timings: dict[str, Any], **members: Any) -> Planned:

@@ -16,11 +16,11 @@ from sweephand.domain.job import DEFAULT_COLLECTION, Pause
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.flow.jobs import change, lookup
-from sweephand.flow.tenants import tenancy
 from sweephand.schedules.timing import load
+from sweephand.server.flow.jobs import change, lookup
+from sweephand.server.flow.tenants import tenancy
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact, minutes
 
 DAILY = {"cron": "0 5 * * *"}
 AT_THREE = {"cron": "3 12 * * *"}

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sweephand.errors import Unavailable
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.change import LASTS
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import turns
+from sweephand.base.errors import Unavailable
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.change import LASTS
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import turns
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, refused

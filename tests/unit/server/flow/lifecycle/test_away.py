@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from sweephand import actions
-from sweephand.actions.call import Call
+from sweephand.base.errors import Unavailable
 from sweephand.domain.application import QUEUE
 from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.instants import EPOCH
@@ -20,20 +19,21 @@ from sweephand.domain.job import ActionDraft
 from sweephand.domain.message import decode, encode, occurrence
 from sweephand.domain.run import Kind, Outcome, Reason, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.flow.delivery import dead_letters
-from sweephand.flow.flow_keys import flow_key_changes
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.runs import workers
-from sweephand.flow.tenants import applications
-from sweephand.messaging.run_queue import BATCH_MOST
-from sweephand.security.guard import AwsSettings, GuardSettings, Outbound
+from sweephand.server import actions
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.delivery import dead_letters
+from sweephand.server.flow.flow_keys import flow_key_changes
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.runs import workers
+from sweephand.server.flow.tenants import applications
+from sweephand.server.messaging.run_queue import BATCH_MOST
+from sweephand.server.security.guard import AwsSettings, GuardSettings, Outbound
 from sweephand.testing.service import DEAD, URLS
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, DOWN, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import MINUTE, NOON, SECOND, fixed
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, fixed
 
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchExecuteStatement"}
 SENDS = {"SendMessage", "SendMessageBatch"}

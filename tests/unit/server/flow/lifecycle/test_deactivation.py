@@ -10,7 +10,14 @@ import pytest
 
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, State, Verdict
-from sweephand.flow.lifecycle.unreachable import LIMIT, Streak, is_due, is_out_of_reach, streak_after, was_contact
+from sweephand.server.flow.lifecycle.unreachable import (
+    LIMIT,
+    Streak,
+    is_due,
+    is_out_of_reach,
+    streak_after,
+    was_contact,
+)
 from tests.unit.domain.nouns import NOW, run
 
 ACTION = ActionSpec("http", {"url": "https://example.org/a"}, {})

@@ -11,14 +11,14 @@ import pytest
 from sweephand.domain.instants import text
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.facades.native.members import job_members
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
+from sweephand.server.facades.native.members import job_members
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_after, crash_before
-from tests.unit.flow.common import HOUR, MINUTE, NOON, exact, fixed, minutes, once
+from tests.unit.server.flow.common import HOUR, MINUTE, NOON, exact, fixed, minutes, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 

@@ -10,13 +10,13 @@ import pytest
 from sweephand.domain.instants import text
 from sweephand.domain.run import State
 from sweephand.domain.schedule import OVER, ScheduleState, may_end
-from sweephand.flow.runs import results
 from sweephand.schedules.timing import parse
+from sweephand.server.flow.runs import results
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import crash_after, crash_before, refused
-from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND, exact, fixed
+from tests.unit.server.flow.common import HOUR, MINUTE, NOON, SECOND, exact, fixed
 
 SOON = timedelta(seconds=5)
 AT_5_S = {"at": text(NOON + 5 * SECOND)}

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.collection import Events
 from sweephand.domain.instants import text
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native.members import job_members
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
+from sweephand.server.facades.native.members import job_members
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_before, refused
-from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, exact, once
+from tests.unit.server.flow.common import DAY, HOUR, MINUTE, NOON, exact, once
 
 COMPLETE = {"onNothingLeft": "complete"}
 DAILY = {"recurrence": {"frequency": "Day"}}
@@ -182,7 +182,7 @@ def test_a_function_that_dies_after_the_creation_leaves_a_wake_row(stage: Stage)
 
 def test_a_job_created_as_completed_is_deleted_as_other_ended_jobs(stage: Stage) -> None:
     from sweephand.domain.collection import Retention  # noqa: PLC0415
-    from sweephand.flow.tenants import tenancy  # noqa: PLC0415
+    from sweephand.server.flow.tenants import tenancy  # noqa: PLC0415
 
     days = Retention(ended_job_days=60)
     tenancy.change_collection(stage.world, TENANT, "default", lambda there: replace(there, retention=days), None)

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.lookup import Planned
 from tests.support.stage import Stage, stage
-from tests.unit.flow.common import MINUTE
+from tests.unit.server.flow.common import MINUTE
 
 EVERY = 8 * MINUTE
 """So that of each outage below the last missed occurrence is four minutes old, give or take a second."""

@@ -12,11 +12,11 @@ import pytest
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.store.views import resources as views
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.views import resources as views
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes, once
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact, minutes, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 UNTIL = NOON + 10 * MINUTE
@@ -97,8 +97,8 @@ def test_a_one_time_schedule_due_at_the_end_of_a_pause_runs(stage: Stage) -> Non
 
 
 def test_a_large_job_resumes_automatically(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweephand.flow.jobs.change.IN_JOBS_TRANSACTION", 4)
-    monkeypatch.setattr("sweephand.flow.jobs.large_changes.WRITES_IN_PART", 9)
+    monkeypatch.setattr("sweephand.server.flow.jobs.change.IN_JOBS_TRANSACTION", 4)
+    monkeypatch.setattr("sweephand.server.flow.jobs.large_changes.WRITES_IN_PART", 9)
     planned = stage.create(*[EACH_MINUTE] * 9)
     paused(stage, planned)
 

@@ -14,17 +14,17 @@ from sweephand.domain.event import EventType
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Outcome, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.flow.jobs.drafts import as_stored
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.flow.lifecycle.unreachable import Streak, target_of
-from sweephand.flow.manual import manual
-from sweephand.store.dynamo.table import RevisionItem
+from sweephand.server.flow.jobs.drafts import as_stored
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.flow.lifecycle.unreachable import Streak, target_of
+from sweephand.server.flow.manual import manual
+from sweephand.server.store.dynamo.table import RevisionItem
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY, DOWN, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
-from tests.unit.flow.common import DAY, MINUTE, NOON, exact, fixed
+from tests.unit.server.flow.common import DAY, MINUTE, NOON, exact, fixed
 
 DAILY = {"cron": "5 12 * * *"}
 FIRST = NOON + 5 * MINUTE

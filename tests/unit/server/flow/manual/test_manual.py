@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import InvalidRequest, NotFound
-from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.tenants import tenancy
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.tenants import tenancy
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, refused
-from tests.unit.flow.common import SECOND
+from tests.unit.server.flow.common import SECOND
 
 YEARLY = {"cron": "0 0 1 1 *"}
 TRANSACTION = "dynamodb.TransactWriteItems"

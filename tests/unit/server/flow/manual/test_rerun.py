@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from sweephand import actions
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.domain.job import Payload
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, Kind, Run, State
-from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
-from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import rerun
-from sweephand.flow.operations import verbs
-from sweephand.flow.runs.edits import Edit
+from sweephand.server import actions
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import rerun
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.runs.edits import Edit
 from sweephand.testing.taps import Act, Passing
 from tests.support.acting import GUARD, ROLE
 from tests.support.endpoint import OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
-from tests.unit.flow.common import NOON
+from tests.unit.server.flow.common import NOON
 
 MINUTELY = {"cron": "* * * * *"}
 API_KEY = {"type": "apiKey", "header": "X-Key", "value": "secret"}

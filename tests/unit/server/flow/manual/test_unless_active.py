@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from sweephand.domain.run import Kind, State
-from sweephand.flow.idempotency import Once
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.manual.manual import Answered
-from sweephand.flow.runs import results
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.manual.manual import Answered
+from sweephand.server.flow.runs import results
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before
-from tests.unit.flow.common import DAY, fixed, once
+from tests.unit.server.flow.common import DAY, fixed, once
 
 NEVER = {"at": "2199-01-01T00:00:00Z"}
 
@@ -100,7 +100,7 @@ def test_an_error_action_delays_nothing(stage: Stage) -> None:
 def test_a_start_that_waits_for_days_is_found_among_many_later_runs(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweephand.flow.manual.manual.LOOKED_AT_MOST", 3)
+    monkeypatch.setattr("sweephand.server.flow.manual.manual.LOOKED_AT_MOST", 3)
     stage.endpoint.script = [BUSY]
     planned = stage.create(NEVER, action=stage.action(retry=fixed(30 * 86_400)))
     first = ask(stage, planned)

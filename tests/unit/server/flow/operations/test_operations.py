@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict, NotFound, Unavailable
 from sweephand.domain.collection import Events
 from sweephand.domain.event import EventType
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState, Page
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow.bulk import carry_on, redrive
-from sweephand.flow.idempotency import Once
-from sweephand.flow.operations import verbs
-from sweephand.flow.world import World
-from sweephand.store.dynamo import keys
-from sweephand.store.operations import operations as store
+from sweephand.server.flow.bulk import carry_on, redrive
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.operations import operations as store
 from sweephand.testing.service import ARCHIVE, DEAD, URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
@@ -42,7 +42,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], list[dict[str, An
             begun.append(dict(operation.cursor))
             return work(world, operation)
 
-        module = importlib.import_module("sweephand.flow.bulk.redrive")
+        module = importlib.import_module("sweephand.server.flow.bulk.redrive")
         monkeypatch.setattr(module, "page", page)
         return begun
 

@@ -12,12 +12,12 @@ from sweephand.domain.instants import text
 from sweephand.domain.job import Pause
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.run import Reason, State
-from sweephand.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY
 from tests.support.stage import Stage
 from tests.support.taps import answer_lost, refused
-from tests.unit.flow.common import MINUTE, NOON, SECOND, fixed
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, fixed
 
 FIVE = {"every": "PT5M", "align": "actual_start"}
 

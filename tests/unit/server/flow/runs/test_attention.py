@@ -10,11 +10,11 @@ import pytest
 
 from sweephand.domain.instants import text
 from sweephand.domain.run import Run, State
-from sweephand.store.views import runs as views
-from sweephand.store.views.runs import RunMark
+from sweephand.server.store.views import runs as views
+from sweephand.server.store.views.runs import RunMark
 from tests.support.endpoint import WRONG
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import MINUTE, NOON
+from tests.unit.server.flow.common import MINUTE, NOON
 
 MANY = 25
 

@@ -8,28 +8,28 @@ from dataclasses import replace
 
 import pytest
 
+from sweephand.base.errors import QuotaExceeded, Unavailable
 from sweephand.domain.collection import DESCENDANTS, Pace, Usage
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import QuotaExceeded, Unavailable
-from sweephand.flow.delivery import dispatch
-from sweephand.flow.jobs import change
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.flow.manual import manual, rerun
-from sweephand.flow.rates import RUNS_STEP
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import FlowMemory
-from sweephand.store.dynamo.table import RunItem
-from sweephand.store.runs import run_rows
-from sweephand.store.tenants import tenants
+from sweephand.server.flow.delivery import dispatch
+from sweephand.server.flow.jobs import change
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.flow.manual import manual, rerun
+from sweephand.server.flow.rates import RUNS_STEP
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import FlowMemory
+from sweephand.server.store.dynamo.table import RunItem
+from sweephand.server.store.runs import run_rows
+from sweephand.server.store.tenants import tenants
 from sweephand.testing.service import URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import refused
-from tests.unit.flow.common import NOON, SECOND, once
-from tests.unit.flow.runs.test_inner_actions import NOBODY, draft
+from tests.unit.server.flow.common import NOON, SECOND, once
+from tests.unit.server.flow.runs.test_inner_actions import NOBODY, draft
 
 SUCCEEDS = draft(type="event")
 FAILS = draft(type="job", jobId=NOBODY)

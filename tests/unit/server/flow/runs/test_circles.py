@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from sweephand.actions.job import MOST_HOPS
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.errors import InvalidRequest
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import rerun
+from sweephand.server.actions.job import MOST_HOPS
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import rerun
 from tests.support.stage import TENANT, Stage, stage
-from tests.unit.flow.common import once
-from tests.unit.flow.runs.test_inner_actions import NOBODY, draft
+from tests.unit.server.flow.common import once
+from tests.unit.server.flow.runs.test_inner_actions import NOBODY, draft
 
 
 @pytest.fixture

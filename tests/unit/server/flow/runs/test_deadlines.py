@@ -10,13 +10,13 @@ import pytest
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.runs.settlement import FALLBACK
 from sweephand.domain.schedule import Lane
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.runs import results
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.runs import results
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_after, refused
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact
 
 SENT = "sqs.SendMessageBatch"
 

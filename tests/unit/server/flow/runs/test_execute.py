@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from sweephand.actions.call import Call
+from sweephand.base.errors import Unavailable
 from sweephand.domain.job import Pause
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs.admission import MAX_LOST_LAST
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.errors import Unavailable
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.runs import ledger
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.runs import ledger
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import BUSY, DOWN, OK
 from tests.support.stage import Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused
-from tests.unit.flow.common import DAY, MINUTE, NOON, SECOND, exact, fixed, once
+from tests.unit.server.flow.common import DAY, MINUTE, NOON, SECOND, exact, fixed, once
 
 FAST = Lane.FAST
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from sweephand import actions
-from sweephand.actions.call import Call
 from sweephand.domain.job import JobDraft, Pause
 from sweephand.domain.run import Kind, Outcome, Reason, State
-from sweephand.flow.jobs import creation
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.runs import results
-from sweephand.security.guard import GuardSettings
+from sweephand.server import actions
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.jobs import creation
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.runs import results
+from sweephand.server.security.guard import GuardSettings
 from sweephand.testing.taps import Fault
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import MINUTE, NOON, exact, fixed, once
-from tests.unit.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target
+from tests.unit.server.flow.common import MINUTE, NOON, exact, fixed, once
+from tests.unit.server.flow.hooked import FAULTS, MINUTELY, OPERATIONS, called, hook_runs, runs_once, target
 
 
 def job(stage: Stage, timing: dict[str, Any] | None = None, **members: Any) -> Planned:

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from sweephand import actions
-from sweephand.actions.job import MOST_HOPS
 from sweephand.domain.collection import Events
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
-from sweephand.flow.jobs import creation
-from sweephand.flow.manual import manual
-from sweephand.security.guard import GuardSettings
+from sweephand.server import actions
+from sweephand.server.actions.job import MOST_HOPS
+from sweephand.server.flow.jobs import creation
+from sweephand.server.flow.manual import manual
+from sweephand.server.security.guard import GuardSettings
 from sweephand.testing.taps import Act, Passing
 from tests.support import taps
 from tests.support.bus import malformed, refused_by_bus
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Crash
-from tests.unit.actions.aws.test_aws import refusal
-from tests.unit.flow.common import MINUTE, fixed, once
+from tests.unit.server.actions.aws.test_aws import refusal
+from tests.unit.server.flow.common import MINUTE, fixed, once
 
 NOBODY = "01890000-0000-7000-8000-000000000000"
 
@@ -141,7 +141,7 @@ def test_an_error_action_runs_a_job_and_continues_the_chain(there: Stage) -> Non
 
 @pytest.mark.action("job", "own", "failure")
 def test_a_job_of_another_tenant_is_not_found(there: Stage) -> None:
-    from sweephand.flow.tenants import tenancy  # noqa: PLC0415 - of this test alone
+    from sweephand.server.flow.tenants import tenancy  # noqa: PLC0415 - of this test alone
 
     tenancy.create_tenant(there.world, "globex", None)
     theirs = creation.create_job(there.world, "globex", there.draft(action=draft(type="event")), None)

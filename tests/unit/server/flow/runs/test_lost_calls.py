@@ -13,12 +13,12 @@ from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs.admission import MAX_LOST_LAST
 from sweephand.domain.runs.run_file import Format, attempt_bodies, lines
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.store.views import runs as views
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.views import runs as views
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import Stage
 from tests.support.taps import Crash, answer_lost
-from tests.unit.flow.common import exact, fixed
+from tests.unit.server.flow.common import exact, fixed
 
 AT_ONE = {"at": "2027-03-01T12:01:00Z"}
 LOST = ("UNKNOWN", "EXECUTOR_LOST")

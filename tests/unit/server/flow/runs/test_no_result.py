@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict
 from sweephand.domain.run import Outcome, Reason, State, Verdict
 from sweephand.domain.runs.run_file import attempt_bodies
-from sweephand.errors import Conflict
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.runs import results
-from sweephand.store.views import runs as views
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.runs import results
+from sweephand.server.store.views import runs as views
 from tests.support.endpoint import ACCEPTED, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before
-from tests.unit.flow.common import NOON, SECOND, exact, fixed
+from tests.unit.server.flow.common import NOON, SECOND, exact, fixed
 
 AT_ONE = {"at": "2027-03-01T12:01:00Z"}
 

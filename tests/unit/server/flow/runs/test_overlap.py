@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from sweephand.actions.call import Call
 from sweephand.domain.job import Pause
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.flow.jobs import creation
-from sweephand.flow.jobs.change import ScheduleRequest
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.runs import results
-from sweephand.store.runs import run_rows
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.jobs import creation
+from sweephand.server.flow.jobs.change import ScheduleRequest
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.runs import results
+from sweephand.server.store.runs import run_rows
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, fixed
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact, fixed
 
 EACH_MINUTE = {"cron": "* * * * *"}
 ASYNC = {"outcome": {"on202": "wait", "callbackTimeoutSeconds": 600}}

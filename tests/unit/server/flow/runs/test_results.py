@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sweephand.base.errors import Conflict, NotFound, Unavailable
 from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
-from sweephand.errors import Conflict, NotFound, Unavailable
-from sweephand.flow.manual import rerun
-from sweephand.flow.runs import results
-from sweephand.security.tokens import CallbackKey
+from sweephand.server.flow.manual import rerun
+from sweephand.server.flow.runs import results
+from sweephand.server.security.tokens import CallbackKey
 from tests.support.endpoint import BUSY
 from tests.support.stage import TENANT, Stage
 

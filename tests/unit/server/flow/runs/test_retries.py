@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from sweephand.actions.call import Call
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
 from sweephand.domain.runs.run_file import attempt_bodies
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.manual import manual
-from sweephand.flow.runs import results
-from sweephand.store.runs import ledger
-from sweephand.store.views import runs as views
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.runs import results
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.views import runs as views
 from sweephand.testing.service import URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY, OK, WRONG
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import refused
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, fixed, once
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact, fixed, once
 
 
 def test_a_failed_attempt_is_retried_after_its_delay(stage: Stage) -> None:

@@ -6,10 +6,10 @@ from itertools import islice
 
 import pytest
 
-from sweephand.store.views import runs as views
-from sweephand.store.views.runs import RunMark
+from sweephand.server.store.views import runs as views
+from sweephand.server.store.views.runs import RunMark
 from tests.support.stage import TENANT, Stage
-from tests.unit.flow.common import MINUTE, NOON, once
+from tests.unit.server.flow.common import MINUTE, NOON, once
 
 QUERY = "dynamodb.Query"
 

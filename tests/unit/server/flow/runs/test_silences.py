@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 
-from sweephand import actions
-from sweephand.actions.call import Call
-from sweephand.actions.kind import members_of
 from sweephand.domain import silence
 from sweephand.domain.event import EventType
 from sweephand.domain.job import ActionDraft, ActionSpec
@@ -19,12 +16,15 @@ from sweephand.domain.message import decode
 from sweephand.domain.run import Outcome, Reason, State, Verdict
 from sweephand.domain.runs.run_action import targets_of
 from sweephand.domain.schedule import Lane
-from sweephand.flow.jobs import creation
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
-from sweephand.store.dynamo import keys
-from sweephand.store.tenants import tenants, watches
-from sweephand.store.views import tenants as views
+from sweephand.server import actions
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import members_of
+from sweephand.server.flow.jobs import creation
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.tenants import tenants, watches
+from sweephand.server.store.views import tenants as views
 from sweephand.testing.service import URLS
 from sweephand.testing.sources import START
 from sweephand.testing.taps import Act, Passing
@@ -32,7 +32,7 @@ from tests.support.acting import GUARD, ROLE, arn
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import refused
-from tests.unit.flow.common import HOUR, MINUTE, SECOND, exact, fixed, once
+from tests.unit.server.flow.common import HOUR, MINUTE, SECOND, exact, fixed, once
 
 HANGS = Outcome(Verdict.FAILED, Reason.NO_ANSWER, message="no answer within 15 s", retryable=True)
 REFUSED = Outcome(Verdict.FAILED, Reason.CONNECT, message="connection refused", retryable=True)

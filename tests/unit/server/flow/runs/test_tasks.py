@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from sweephand import actions
 from sweephand.domain.job import ActionDraft
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs import ecs_task
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.runs import results
-from sweephand.store.runs import ledger
+from sweephand.server import actions
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.runs import results
+from sweephand.server.store.runs import ledger
 from sweephand.testing.service import DEAD, URLS
 from sweephand.testing.taps import Act, Passing
 from tests.support.ecs import ACTION, GUARD, Cluster, passed_on, refusal
 from tests.support.stage import TENANT, Stage, stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before
-from tests.unit.flow.common import MINUTE, exact, fixed, once
+from tests.unit.server.flow.common import MINUTE, exact, fixed, once
 
 LIMIT_S = 600
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 
 
 class Jobs:

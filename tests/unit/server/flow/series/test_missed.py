@@ -11,14 +11,14 @@ from sweephand.domain.job import Pause
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
 from sweephand.schedules.timing import load
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
 from sweephand.testing.service import DEAD, URLS
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, crash_before
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, minutes
-from tests.unit.flow.lifecycle.test_outages import time_goes_by
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact, minutes
+from tests.unit.server.flow.lifecycle.test_outages import time_goes_by
 
 ENDINGS = {"sap": 30, "latest": 10}
 """Minutes of an outage after which the policy runs the last occurrence only."""

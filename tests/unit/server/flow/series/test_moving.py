@@ -13,18 +13,18 @@ from sweephand.domain.instants import from_s
 from sweephand.domain.job import Pause
 from sweephand.domain.run import State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.flow.calendars import calendars
-from sweephand.flow.sweep import newer_zones
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import load
 from sweephand.schedules.zones.localtime import ALWAYS
-from sweephand.store.index import next_run_index, suspended
-from sweephand.store.index.newer_zones import Look
+from sweephand.server.flow.calendars import calendars
+from sweephand.server.flow.sweep import newer_zones
+from sweephand.server.store.index import next_run_index, suspended
+from sweephand.server.store.index.newer_zones import Look
 from tests.support.stage import Stage
 from tests.support.zone_data import zone_data
-from tests.unit.flow.calendars.test_calendars import draft
-from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND, exact
-from tests.unit.flow.jobs.test_seam import disabled
+from tests.unit.server.flow.calendars.test_calendars import draft
+from tests.unit.server.flow.common import HOUR, MINUTE, NOON, SECOND, exact
+from tests.unit.server.flow.jobs.test_seam import disabled
 
 ZONE = "Africa/Casablanca"
 EAST, UTC_S = 3_600, 0

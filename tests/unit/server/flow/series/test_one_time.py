@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.schedule import ScheduleState
-from sweephand.errors import InvalidRequest
 from sweephand.testing.sources import START
 from tests.support.stage import Stage
-from tests.unit.flow.common import DAY, HOUR, MINUTE, NOON, SECOND, exact
+from tests.unit.server.flow.common import DAY, HOUR, MINUTE, NOON, SECOND, exact
 
 CREATED = up_to_second(START)
 PAST = NOON - HOUR

@@ -9,7 +9,7 @@ import pytest
 
 from sweephand.domain.instants import text
 from tests.support.stage import Stage
-from tests.unit.flow.common import HOUR, MINUTE, NOON, SECOND
+from tests.unit.server.flow.common import HOUR, MINUTE, NOON, SECOND
 
 GRID: dict[str, Any] = {"frequency": "Minute", "interval": 10}
 BY_THE_CLOCK: dict[str, Any] = {"frequency": "Hour", "schedule": {"minutes": [5, 20]}}

@@ -15,9 +15,9 @@ from sweephand.schedules.rule import between
 from sweephand.schedules.timing import parse
 from tests.support.stage import Stage
 from tests.support.zone_data import zone_data
-from tests.unit.flow.common import HOUR, MINUTE, NOON, exact
-from tests.unit.flow.series.test_moving import BOTH_WAYS, DEPLOYED, EAST, UTC_S, ZONE, going_on, newer, whole
 from tests.unit.schedules.test_newer_data import CALLED, DATA, RULES, members
+from tests.unit.server.flow.common import HOUR, MINUTE, NOON, exact
+from tests.unit.server.flow.series.test_moving import BOTH_WAYS, DEPLOYED, EAST, UTC_S, ZONE, going_on, newer, whole
 
 OVER = NOON + 140 * HOUR
 LASTS: dict[str, dict[str, Any]] = {

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from sweephand.flow.sweep import sweep
-from sweephand.flow.world import World
-from sweephand.ids import shard_of
-from sweephand.settings import from_environment
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import ShardsItem
-from sweephand.store.index.shards import Shards
-from sweephand.store.views import tenants
+from sweephand.base.ids import shard_of
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.flow.world import World
+from sweephand.server.settings import from_environment
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import ShardsItem
+from sweephand.server.store.index.shards import Shards
+from sweephand.server.store.views import tenants
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as new_stage
 from tests.support.taps import Crash, crash_before, refused
-from tests.unit.flow.common import HOUR, NOON, SECOND, exact
+from tests.unit.server.flow.common import HOUR, NOON, SECOND, exact
 
 FEW, MANY = 1, 7
 TWENTY = {"every": "PT20S", "count": 6}

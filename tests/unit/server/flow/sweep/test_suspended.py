@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import SweephandError
 from sweephand.domain.collection import Collection
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Lane, ScheduleState
-from sweephand.errors import SweephandError
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.series import holding
-from sweephand.flow.sweep import sweep
-from sweephand.flow.tenants import tenancy
-from sweephand.store.dynamo import keys
-from sweephand.store.index import suspended
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.series import holding
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.index import suspended
 from sweephand.testing.sources import START
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as a_stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
-from tests.unit.flow.common import once
+from tests.unit.server.flow.common import once
 
 MINUTELY = {"cron": "* * * * *"}
 NOON = START.replace(microsecond=0)

@@ -13,13 +13,13 @@ import pytest
 from sweephand.domain.message import decode
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason
-from sweephand.flow.sweep import sweep
-from sweephand.store.dynamo import keys
-from sweephand.store.index.shards import Shards
+from sweephand.server.flow.sweep import sweep
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.index.shards import Shards
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before, refused, some_failed
-from tests.unit.flow.common import MINUTE, NOON, SECOND, exact, once
+from tests.unit.server.flow.common import MINUTE, NOON, SECOND, exact, once
 
 ADVANCE = "dynamodb.BatchExecuteStatement"
 SEND = "sqs.SendMessageBatch"

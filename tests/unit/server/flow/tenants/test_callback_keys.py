@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from sweephand.errors import Unavailable
-from sweephand.flow.tenants.callback_keys import CallbackKeys
-from sweephand.security.key_service import SECRETS
-from sweephand.security.tokens import CallbackKey
-from sweephand.store.dynamo import keys
-from sweephand.store.tenants import callback_keys
-from sweephand.store.tenants.callback_keys import CallbackKeyItem
+from sweephand.base.errors import Unavailable
+from sweephand.server.flow.tenants.callback_keys import CallbackKeys
+from sweephand.server.security.key_service import SECRETS
+from sweephand.server.security.tokens import CallbackKey
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.tenants import callback_keys
+from sweephand.server.store.tenants.callback_keys import CallbackKeyItem
 from tests.support.stage import STACK_SECRET, Stage
 
 

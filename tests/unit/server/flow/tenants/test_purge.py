@@ -7,28 +7,28 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict, NotFound, QuotaExceeded, SweephandError
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.collection import Collection, TenantState, Usage
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.operation import Operation, OperationState
 from sweephand.domain.run import Reason, State
-from sweephand.errors import Conflict, NotFound, QuotaExceeded, SweephandError
-from sweephand.flow.bulk import purge_tenant
-from sweephand.flow.calendars import calendars
-from sweephand.flow.flow_keys import flow_key_changes
-from sweephand.flow.manual import manual
-from sweephand.flow.operations import verbs
-from sweephand.flow.tenants import access, subscriptions, tenancy
 from sweephand.schedules.calendars import calendar_content
-from sweephand.store.dynamo import keys
-from sweephand.store.operations import operations
-from sweephand.store.tenants import tenants
+from sweephand.server.flow.bulk import purge_tenant
+from sweephand.server.flow.calendars import calendars
+from sweephand.server.flow.flow_keys import flow_key_changes
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.tenants import access, subscriptions, tenancy
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.operations import operations
+from sweephand.server.store.tenants import tenants
 from sweephand.testing.taps import Act, Passing
 from tests.support.endpoint import ACCEPTED, BUSY
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, crash_after, crash_before
-from tests.unit.flow.common import fixed, once
+from tests.unit.server.flow.common import fixed, once
 
 EACH_MINUTE = {"cron": "* * * * *"}
 NUMBERS = {keys.ORDINAL, keys.LAST_NUMBER}

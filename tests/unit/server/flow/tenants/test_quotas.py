@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import QuotaExceeded, SweephandError
 from sweephand.domain.collection import Usage
-from sweephand.errors import QuotaExceeded, SweephandError
-from sweephand.flow.jobs import change, deletion
-from sweephand.flow.jobs.change import ScheduleRequest
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
-from sweephand.store.jobs import jobs
-from sweephand.store.tenants import usage
+from sweephand.server.flow.jobs import change, deletion
+from sweephand.server.flow.jobs.change import ScheduleRequest
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.tenants import usage
 from sweephand.testing.taps import Act, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import NotFound, SweephandError
 from sweephand.domain.collection import Retention
 from sweephand.domain.run import Reason, State
 from sweephand.domain.schedule import ScheduleState
-from sweephand.errors import NotFound, SweephandError
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.runs import results
-from sweephand.flow.tenants import tenancy
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.runs import results
+from sweephand.server.flow.tenants import tenancy
 from tests.support.endpoint import BUSY, OK
 from tests.support.stage import TENANT, Stage
 from tests.support.stage import stage as a_stage
 from tests.support.taps import Crash, crash_after, crash_before
-from tests.unit.flow.common import DAY, fixed, once
+from tests.unit.server.flow.common import DAY, fixed, once
 
 DEFAULT = "default"
 

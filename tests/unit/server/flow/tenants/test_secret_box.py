@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from sweephand.domain.run import State
-from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable
-from sweephand.flow.bulk import purge_tenant
-from sweephand.flow.tenants import subscriptions, tenancy
-from sweephand.flow.tenants.secret_box import KEPT_S, LARGEST, SecretBox
-from sweephand.security.key_service import KeyService
-from sweephand.store.dynamo import keys
+from sweephand.server.flow.bulk import purge_tenant
+from sweephand.server.flow.tenants import subscriptions, tenancy
+from sweephand.server.flow.tenants.secret_box import KEPT_S, LARGEST, SecretBox
+from sweephand.server.security.key_service import KeyService
+from sweephand.server.store.dynamo import keys
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused
-from tests.unit.flow.common import once
+from tests.unit.server.flow.common import once
 
 YEAR_S = 366 * 86_400
 BEARER = {"authentication": {"type": "bearer", "token": "s3cret"}}

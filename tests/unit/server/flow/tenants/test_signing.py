@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from sweephand.base.errors import Conflict, NotFound
 from sweephand.domain.run import State
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow.tenants import signing, tenancy
+from sweephand.server.flow.tenants import signing, tenancy
 from sweephand.testing.taps import Act, Passing
 from tests.support import taps
 from tests.support.stage import TENANT, Stage

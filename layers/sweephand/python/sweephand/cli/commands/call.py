@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from sweephand.base.errors import SweephandError
+from sweephand.base.lazy import lazy
 from sweephand.cli.commands import stacks, statuses
 from sweephand.cli.commands.show import Output
-from sweephand.errors import SweephandError
-from sweephand.lazy import lazy
 from sweephand.sdk.transport.config import Access
 
 with lazy():

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import click
 
 from sweephand import __version__
+from sweephand.base.errors import SweephandError
+from sweephand.base.lazy import lazy
+from sweephand.base.sources import SystemClock
 from sweephand.cli.commands.call import Call, command, connect
 from sweephand.cli.commands.stacks import NoCredential, Stack
 from sweephand.cli.commands.statuses import DONE, NOT_ASKED
-from sweephand.errors import SweephandError
-from sweephand.lazy import lazy
 from sweephand.sdk.errors import ApiError, ConfigError, TransportError
 from sweephand.sdk.transport import config, skew
-from sweephand.sources import SystemClock
 
 with lazy():
     from sweephand.sdk.sync import http

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import click
 
+from sweephand.base.sources import SystemClock
 from sweephand.cli.commands import job_names, resources
 from sweephand.cli.commands.call import Argument, Call, command
 from sweephand.cli.commands.show import columns_of, row
-from sweephand.sources import SystemClock
 
 MOST_FOLLOWED = 1_000
 """How many of the latest runs `runs tail` reads each time."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sweephand.base.errors import NotFound
+from sweephand.base.ids import UUID_TEXT
 from sweephand.cli.commands.statuses import Unusable
-from sweephand.errors import NotFound
-from sweephand.ids import UUID_TEXT
 
 PARAMETERS = frozenset({"job", "job_id"})
 """The names of the parameters that identify a job."""

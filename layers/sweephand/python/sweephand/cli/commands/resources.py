@@ -18,12 +18,12 @@ from typing import Any
 
 import click
 
+from sweephand.base.lazy import lazy
 from sweephand.cli.commands.call import Argument, Call, Group, command
 from sweephand.cli.commands.files import json_value, read_file
 from sweephand.cli.commands.show import Output, cell
 from sweephand.cli.commands.statuses import Unusable
 from sweephand.cli.commands.wording import of_command
-from sweephand.lazy import lazy
 from sweephand.sdk.model import Model, snake
 from sweephand.sdk.transport.request import ABSENT
 

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import click
 
-from sweephand.errors import SweephandError
+from sweephand.base.errors import SweephandError
 from sweephand.sdk.errors import ApiError, ConfigError, InvalidArgument, TransportError
 from sweephand.sdk.model import snake
 

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.cli.imports.azure_file import Place
 from sweephand.cli.imports.service import LENIENT
 from sweephand.domain.collection import Collection, CollectionState
-from sweephand.errors import InvalidRequest
-from sweephand.facades.azure import collection_fields, job_fields
-from sweephand.facades.azure.members import FACADE, JOB, JOB_BODY, TARGETS, VERSIONS
 from sweephand.schedules import timing
+from sweephand.server.facades.azure import collection_fields, job_fields
+from sweephand.server.facades.azure.members import FACADE, JOB, JOB_BODY, TARGETS, VERSIONS
 
 VERSION = VERSIONS[0]
 FINAL = frozenset({"completed", "faulted"})

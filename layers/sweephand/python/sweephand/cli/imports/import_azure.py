@@ -16,14 +16,14 @@ from urllib.parse import quote
 
 import click
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.sources import SystemClock
 from sweephand.cli.commands.call import Argument, Command
 from sweephand.cli.imports import azure_form as forms
 from sweephand.cli.imports.azure_file import Found, Names, Place, Problem, found_in, read_json, read_parameters
 from sweephand.cli.imports.service import Failed, Service, target, target_options
 from sweephand.domain.collection import Collection
-from sweephand.errors import InvalidRequest
-from sweephand.facades.azure.members import VERSIONS
-from sweephand.sources import SystemClock
+from sweephand.server.facades.azure.members import VERSIONS
 
 ENDING = frozenset({None, 401, 403})
 """Statuses after which every further request would also fail. None stands for no answer."""

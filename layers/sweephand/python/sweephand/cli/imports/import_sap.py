@@ -18,12 +18,12 @@ from urllib.parse import quote
 
 import click
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.sources import SystemClock
 from sweephand.cli.imports.sap_form import Form, differing, form, is_on, schedule_changes
 from sweephand.cli.imports.sap_place import Place
 from sweephand.cli.imports.sap_service import SapService, service_key
 from sweephand.cli.imports.service import Access, Failed, access, target, target_options
-from sweephand.errors import InvalidRequest
-from sweephand.sources import SystemClock
 
 NO_HEADER_OVER_HTTP = "its target gets no Authorization: the stack sends its token over https only"
 NO_HEADER_AT_ALL = "its target gets no Authorization: the stack has no identity (parameter OutboundIdentity)"

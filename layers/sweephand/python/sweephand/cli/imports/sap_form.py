@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.cli.imports.service import LENIENT
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import ActionDraft
-from sweephand.errors import InvalidRequest
-from sweephand.facades.sap import times
-from sweephand.facades.sap.fields import MODES, flag, new_job, new_schedule
 from sweephand.schedules import timing
 from sweephand.schedules.text.duration import read_interval
+from sweephand.server.facades.sap import times
+from sweephand.server.facades.sap.fields import MODES, flag, new_job, new_schedule
 
 AS_SHOWN = ("name", "description", "action", "httpMethod")
 USUAL: Mapping[str, Any] = {

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import click
 import httpx2
 
+from sweephand.base.sources import Clock
 from sweephand.sdk.transport.config import check_secure
-from sweephand.security.guard import GuardSettings
-from sweephand.sources import Clock
+from sweephand.server.security.guard import GuardSettings
 
 TIMEOUT_S = 30.0
 TRIES_UNTIL_ALLOWED = 12

@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum, auto
 
+from sweephand.base.records import dataclass
 from sweephand.domain.flow_keys.flow_keys import CircuitRule
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import UNREACHABLE, Outcome, Reason, Verdict
-from sweephand.records import dataclass
 
 READ_EACH_S = 5.0
 """How long a process uses a circuit before it reads the circuit again."""

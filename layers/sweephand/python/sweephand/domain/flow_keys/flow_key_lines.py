@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.records import dataclass
 from sweephand.domain.flow_keys.flow_keys import (
     AHEAD,
     COMES_WITHIN,
@@ -18,7 +19,6 @@ from sweephand.domain.flow_keys.flow_keys import (
     has_room,
     with_place,
 )
-from sweephand.records import dataclass
 
 COMES_LATE = timedelta(seconds=2)
 """How long after the instant of its turn a run may arrive."""

@@ -12,9 +12,9 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import EPOCH, epoch_ms
 from sweephand.domain.job import Pause
-from sweephand.records import dataclass
 
 MOST_PARALLEL = 100
 LONGEST_PERIOD_S = 604_800

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import HOOK_KINDS, Job, JobState
 from sweephand.domain.run import Reason
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
-from sweephand.records import dataclass
 
 
 def ended_state(schedules: Sequence[Schedule]) -> JobState | None:

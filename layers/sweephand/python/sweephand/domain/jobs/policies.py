@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import Members, Schema, items, one_of, or_null, ref, text, whole
+from sweephand.base.records import dataclass
 from sweephand.domain.job import HOOK_KINDS
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import Read, below, by_schema
 from sweephand.domain.occurrences import lateness
 from sweephand.domain.occurrences.lateness import Misfire
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.json_schema import Members, Schema, items, one_of, or_null, ref, text, whole
-from sweephand.records import dataclass
 
 LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
 """A lower limit would expire runs in normal operation. A message that is more than 4 days late never runs."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import OFF
@@ -14,7 +15,6 @@ from sweephand.domain.occurrences.suspension import runs_when_enabled
 from sweephand.domain.run import Reason, Run
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
-from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.lazy import lazy
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.lazy import lazy
 
 if TYPE_CHECKING:
-    from sweephand.json_schema import Schema
+    from sweephand.base.json_schema import Schema
 
 with lazy():
     from sweephand.domain.members import near_names

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.occurrences import moved
 from sweephand.domain.occurrences.generations import Generation, Owed, owed_between
 from sweephand.domain.occurrences.misfire import Span
 from sweephand.domain.occurrences.series import count_within
 from sweephand.domain.run import LATE_END, Reason, Run, State
-from sweephand.records import dataclass
 
 PASSES_OPEN = LATE_END + timedelta(hours=1)
 """The audit does not wait for an open run older than this.

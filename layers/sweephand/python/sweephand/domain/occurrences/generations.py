@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences import series
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.records import dataclass
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import Timing, load_or_never
 

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Lane
-from sweephand.records import dataclass
 
 WAKE_AGAIN = timedelta(minutes=15)
 """A row that sent a wake-up sends it again after this time, until its wait is over."""

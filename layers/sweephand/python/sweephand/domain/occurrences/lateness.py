@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 
 FRESH = timedelta(minutes=2)
 """An occurrence up to this age is not missed yet, because fewer than two ticks have passed."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.occurrences.lateness import ALL_UNDER, FRESH, Misfire, Policy
 from sweephand.domain.occurrences.series import count_within
 from sweephand.domain.run import Reason, State
-from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing
 
 SECOND = timedelta(seconds=1)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.run import Reason
-from sweephand.records import dataclass
 
 KEPT = timedelta(days=5)
 """How long a time is kept: longer than messages are valid (domain.runs.admission.MAX_AGE)."""

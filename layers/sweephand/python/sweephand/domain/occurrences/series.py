@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from sweephand.base.records import dataclass
 from sweephand.domain.occurrences.lateness import FRESH
-from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided, count_between
 from sweephand.schedules.timing import Timing
 
@@ -34,7 +34,7 @@ def due(timing: Timing, next_at: datetime, until: datetime, planned_total: int, 
     next_at: the earliest occurrence not yet sent. sent_at: the instant of the sweep. After a late occurrence, an
     interval with align `actual_start` continues from there (SAP's repeatInterval). An occurrence that is less than two
     minutes old is not late: if it was planned since the last tick, it was sent in time. Otherwise the executor that
-    starts it late moves the next one (flow/series/late_starts.py).
+    starts it late moves the next one (server/flow/series/late_starts.py).
     """
     left = MOST_AT_ONCE if timing.count is None else min(MOST_AT_ONCE, timing.count - planned_total)
     instants: list[datetime] = []

@@ -12,9 +12,9 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.occurrences.index_row import SweepText, Waits
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 
 with lazy():
     from sweephand.schedules import timing

@@ -9,6 +9,8 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.application import QUEUE
 from sweephand.domain.collection import Terms
 from sweephand.domain.instants import from_s
@@ -18,8 +20,6 @@ from sweephand.domain.occurrences.lateness import FRESH, Policy
 from sweephand.domain.run import APART, AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 
 if TYPE_CHECKING:
     from sweephand.domain.occurrences.generations import Generation

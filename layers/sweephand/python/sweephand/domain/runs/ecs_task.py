@@ -13,7 +13,7 @@ import re
 from typing import Any
 from uuid import UUID
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 
 PREFIX = "sweephand/"
 """The prefix of all marks. The template's event rule filters by it."""

@@ -11,8 +11,8 @@ from math import ceil
 from statistics import fmean
 from typing import NamedTuple
 
+from sweephand.base.records import dataclass
 from sweephand.domain.run import FAILED, RAN, Run
-from sweephand.records import dataclass
 
 NEVER_S = 30 * 86_400
 """An estimate that lies further ahead has no value."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Terms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.run import Run
 from sweephand.domain.runs.run_action import action_of, policies_of
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
+from sweephand.base.records import dataclass
 from sweephand.domain.run import AWAITING_RESULT, Run, State
-from sweephand.records import dataclass
 
 
 class Overlap(StrEnum):

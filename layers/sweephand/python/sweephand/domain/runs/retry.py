@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, assert_never
 
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.records import dataclass
 from sweephand.domain.members import fields
 from sweephand.domain.run import Outcome, Reason
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.records import dataclass
 
 LONGEST_S = 548 * 86_400
 MOST_RETRIES = 49

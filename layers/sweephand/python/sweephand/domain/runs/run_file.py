@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.instants import stamp, text, text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import AWAITING_RESULT, FAILED, FROM_ITS_JOB, Attempt, Kind, LostCall, Reason, Run, State
 from sweephand.domain.runs import settlement
-from sweephand.lazy import lazy
 
 with lazy():
     from sweephand.domain import failure

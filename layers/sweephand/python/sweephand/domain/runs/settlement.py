@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import ActionSpec
 from sweephand.domain.run import FAILED, UNREACHABLE, Kind, Outcome, Reason, Run, State, Verdict, success_reason
 from sweephand.domain.runs import retry
-from sweephand.records import dataclass
 
 SHORT_RETRY = timedelta(minutes=15)
 """A retry within this time is sent as a delayed message; a later one waits as a row."""

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sweephand.base.sources import Clock, SystemClock
 from sweephand.local.aws import shortcuts
 from sweephand.local.aws.journal import MARK, Journal, Sends
-from sweephand.sources import Clock, SystemClock
 
 SAVE_EVERY_S = 5.0
 # Saving competes with the emulator for the interpreter, so it takes at most a tenth of the time.

@@ -24,7 +24,7 @@ from sweephand.local.failures import DeployFailed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sweephand.sources import Clock
+    from sweephand.base.sources import Clock
 
 BUCKET = "sweephand-local-code"
 DEPLOYED_WITHIN_S = 120.0

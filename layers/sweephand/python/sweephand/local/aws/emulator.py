@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from sweephand.base.sources import Clock
     from sweephand.local.folder import StateFolder
-    from sweephand.sources import Clock
 
 STACK_NAME = "sweephand"
 

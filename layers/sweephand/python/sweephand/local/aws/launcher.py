@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from sweephand.base.sources import Clock
     from sweephand.local.folder import StateFolder
-    from sweephand.sources import Clock
 
 LOOPBACK = "127.0.0.1"
 REGION = "us-east-1"

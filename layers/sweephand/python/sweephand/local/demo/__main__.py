@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import datetime
 
+from sweephand.base.sources import Clock, SystemClock
 from sweephand.local import control, stack_file
 from sweephand.local import settings as choices
 from sweephand.local.api import Api, Refused, Unreachable
@@ -21,7 +22,6 @@ from sweephand.local.demo.documentation import Site
 from sweephand.local.failures import EmulatorFailed
 from sweephand.local.settings import IS_CHECKOUT, Settings
 from sweephand.local.stack_file import StackFile
-from sweephand.sources import Clock, SystemClock
 
 STEP_S = 0.2
 LATE_S = 60.0

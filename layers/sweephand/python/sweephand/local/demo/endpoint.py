@@ -20,8 +20,8 @@ from sweephand.local.aws.launcher import LOOPBACK
 from sweephand.local.folder import read_json, write_private
 
 if TYPE_CHECKING:
+    from sweephand.base.sources import Clock
     from sweephand.local.folder import StateFolder
-    from sweephand.sources import Clock
 
 FILE = "demo.json"
 KEPT_ARRIVALS = 20_000

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from sweephand.base.sources import Clock
     from sweephand.local.api import Api
-    from sweephand.sources import Clock
 
 # Each job is read about once a second; with many jobs, as often as this number of calls per second allows.
 CALLS_PER_SECOND = 6.0

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.coverage import DAY_S, WEEK_S
 from sweephand.schedules.grids.days import EPOCH_DAY
 from sweephand.schedules.text import instants, members

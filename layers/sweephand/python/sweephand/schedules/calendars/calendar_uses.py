@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.schedules.calendars.calendars import MOST, MOST_ROLLED_A_DAY, Mode, Roll, Use
 from sweephand.schedules.rule import Series
 from sweephand.schedules.text import members

@@ -20,8 +20,8 @@ from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from sweephand.errors import Unavailable
-from sweephand.records import dataclass
+from sweephand.base.errors import Unavailable
+from sweephand.base.records import dataclass
 from sweephand.schedules.calendars.reach import NOWHERE, Asked, reach
 from sweephand.schedules.calendars.rolling import MOST_ROLLED_DAYS, Filter, Rolled, Stop, rolled_days
 from sweephand.schedules.grids import day_masks

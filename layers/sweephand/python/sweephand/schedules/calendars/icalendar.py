@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.calendars import calendar_content
 from sweephand.schedules.calendars.icalendar_text import (
     EPOCH,

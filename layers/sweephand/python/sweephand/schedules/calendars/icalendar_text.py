@@ -12,8 +12,8 @@ from dataclasses import field
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S
 from sweephand.schedules.grids.days import EPOCH_DAY

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids import day_masks
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.coverage import (

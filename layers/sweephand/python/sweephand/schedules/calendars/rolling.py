@@ -8,7 +8,7 @@ another, and only at the stopped days of each, at most MOST_ROLLED_DAYS.
 
 from __future__ import annotations
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids import day_masks
 from sweephand.schedules.grids.coverage import DAY_S, Stretches, agreed, nearest
 from sweephand.schedules.rule import ByCalendars, MovedBy, Series, spend

@@ -6,8 +6,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.schedules.rule import MOST, MovedBy, Undecided, limited
 from sweephand.schedules.zones.localtime import LAST_SECOND, to_instant, to_second, wall_text
 

@@ -11,7 +11,7 @@ from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.explain.explain import local_text
 from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.grids.cycles import Slots

@@ -11,8 +11,8 @@ from datetime import timedelta
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.schedules.explain.explain_instant import on_clock
 from sweephand.schedules.grids.calendar_masks import LONGEST_MONTHS, bits
 from sweephand.schedules.grids.clock import DAY_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from math import gcd
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids.calendar_masks import bits, lowest
 
 DAY_S = 86_400

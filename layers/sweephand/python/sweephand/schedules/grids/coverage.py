@@ -17,7 +17,7 @@ from dataclasses import field
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.rule import spend
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import gcd, lcm
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.days import FIRST_DAY, LAST_DAY, Days

@@ -17,7 +17,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS, LONGEST_MONTHS, bits, lowest, month_length
 from sweephand.schedules.rule import MovedBy, Series
 from sweephand.schedules.zones.localtime import wall_text

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids.calendar_masks import bits, month_length
 from sweephand.schedules.grids.days import (
     ALL_YEARS,

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from heapq import merge
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.rule import Amended, MovedBy, Series
 from sweephand.schedules.zones.localtime import wall_of
 

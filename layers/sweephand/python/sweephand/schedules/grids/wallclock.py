@@ -6,7 +6,7 @@ from bisect import bisect_right
 from math import gcd
 from typing import TYPE_CHECKING
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.rule import MovedBy, Series
 from sweephand.schedules.zones.localtime import Gap, Overlap, Zone, wall_text
 

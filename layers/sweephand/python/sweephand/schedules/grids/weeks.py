@@ -12,7 +12,7 @@ from itertools import islice, pairwise, product
 from math import gcd
 from typing import Any
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids.coverage import DAY_S, MONDAY, WEEK_S, Weekly, week_spans
 from sweephand.schedules.grids.cycles import Apart, Cycle, Expanded, Slots, SteppedClock, Within
 from sweephand.schedules.grids.days import Days, EachNth, OfMonths, OfWeeks, OnDays

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.notations.shapes import Beginning, Compiled, Defaults, Facts, Rules, check_no_overflow
 from sweephand.schedules.rule import Once

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-from sweephand import json_schema
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
+from sweephand.base import json_schema
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS, MONTHS_SHORT, WEEKDAYS_SHORT
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.days import ALL_MONTHS, DayFields, OfMonths, OnDays, month_table

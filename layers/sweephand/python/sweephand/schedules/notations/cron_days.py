@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS
 from sweephand.schedules.grids.days import (
     ALL_YEARS,

@@ -15,8 +15,8 @@ import re
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from sweephand import json_schema
-from sweephand.errors import InvalidRequest
+from sweephand.base import json_schema
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table

@@ -15,9 +15,9 @@ from datetime import timedelta
 from enum import StrEnum
 from functools import partial
 
-from sweephand import json_schema
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
+from sweephand.base import json_schema
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules
 from sweephand.schedules.rule import Series, Steps, Window

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from functools import partial, reduce
 from operator import or_
 from typing import NamedTuple
 
-from sweephand.errors import InvalidRequest
-from sweephand.json_schema import Schema, items, request, text, whole
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import Schema, items, request, text, whole
 from sweephand.schedules.text import members
 from sweephand.schedules.text.english import WEEKDAYS
 

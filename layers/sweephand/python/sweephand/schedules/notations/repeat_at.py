@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sweephand import json_schema
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
+from sweephand.base import json_schema
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.days import EachNth, OnDays
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap

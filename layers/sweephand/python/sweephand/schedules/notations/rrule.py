@@ -17,9 +17,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from sweephand import json_schema
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
+from sweephand.base import json_schema
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
 from sweephand.schedules.grids.clock import DAY_S
 from sweephand.schedules.grids.sets import Also, Without, joined, nth_after
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.rrule_days import DayRule
 from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.text import members

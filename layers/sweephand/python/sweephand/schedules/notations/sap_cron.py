@@ -15,8 +15,8 @@ from functools import lru_cache, partial
 from math import gcd
 from typing import NamedTuple
 
-from sweephand import json_schema
-from sweephand.errors import InvalidRequest
+from sweephand.base import json_schema
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
 from sweephand.schedules.grids.wallclock import certain_gap

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.schedules.grids.wallclock import OnWallClock
 from sweephand.schedules.zones.localtime import FIRST_SECOND, Gap, Overlap, Zone
 
 if TYPE_CHECKING:
-    from sweephand.json_schema import Schema
+    from sweephand.base.json_schema import Schema
     from sweephand.schedules.rule import Series
     from sweephand.schedules.zones.localtime import MonthOverflow
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweephand import json_schema
-from sweephand.lazy import lazy
+from sweephand.base import json_schema
+from sweephand.base.lazy import lazy
 from sweephand.schedules.notations import at
 from sweephand.schedules.notations.shapes import Beginning, Defaults, Facts, Rules
 from sweephand.schedules.text import members

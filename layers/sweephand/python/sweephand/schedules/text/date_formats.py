@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import NamedTuple
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT
 from sweephand.schedules.text.english import MONTHS
 from sweephand.schedules.text.instants import Written

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
 from sweephand.schedules.text import instants, iso_dates, members
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.text import members
 
 EXPECTED = 'a duration such as "5m", "10 seconds" or "PT10S"'

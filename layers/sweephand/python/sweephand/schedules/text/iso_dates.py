@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT
 from sweephand.schedules.text import members
 from sweephand.schedules.text.instants import Written

@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import re
 from datetime import date
 from typing import NamedTuple
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 from sweephand.schedules.grids.calendar_masks import month_length
 from sweephand.schedules.text import iso_dates
 from sweephand.schedules.text.english import WEEKDAYS

@@ -9,14 +9,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from sweephand import __version__
-from sweephand.lazy import lazy
+from sweephand.base.lazy import lazy
+from sweephand.base.sources import Chance
 from sweephand.sdk.aio.http import AsyncTransport
 from sweephand.sdk.errors import InvalidArgument, TransportError
 from sweephand.sdk.transport.clocks import AsyncClock
 from sweephand.sdk.transport.config import Access
 from sweephand.sdk.transport.request import Answer, Request, header
 from sweephand.sdk.transport.retries import Retries, fault_allows, retry_after_s, status_allows
-from sweephand.sources import Chance
 
 with lazy():
     from sweephand.sdk.transport import refusals, skew

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from sweephand.base.sources import Chance, SystemChance
 from sweephand.sdk.aio.caller import AsyncCaller
 from sweephand.sdk.aio.http import AsyncHttpTransport, AsyncTransport
 from sweephand.sdk.transport.clocks import AsyncClock, AsyncSystemClock
 from sweephand.sdk.transport.config import access, of_local_stack
 from sweephand.sdk.transport.request import Answer, Request
 from sweephand.sdk.transport.retries import Retries
-from sweephand.sources import Chance, SystemChance
 
 if TYPE_CHECKING:
     from sweephand.sdk.aio.resources.applications import AsyncApplications

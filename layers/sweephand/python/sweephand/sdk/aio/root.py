@@ -10,8 +10,9 @@ from datetime import datetime
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sweephand.errors import SweephandError
-from sweephand.lazy import lazy
+from sweephand.base.errors import SweephandError
+from sweephand.base.lazy import lazy
+from sweephand.base.sources import SystemChance
 from sweephand.sdk import models
 from sweephand.sdk.aio import leases
 from sweephand.sdk.aio.client import AsyncSweephand
@@ -35,7 +36,6 @@ from sweephand.sdk.records import (
     tag_of,
 )
 from sweephand.sdk.transport.request import Json
-from sweephand.sources import SystemChance
 
 if TYPE_CHECKING:
     from sweephand.sdk.receiving.queues import Message, Queue

@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from sweephand.errors import SweephandError
+from sweephand.base.errors import SweephandError
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.sdk import aws
 from sweephand.sdk.errors import TransportError
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from sweephand.base.sources import Chance, Clock, SystemChance, SystemClock
 from sweephand.sdk.sync.caller import Caller
 from sweephand.sdk.sync.http import HttpTransport, Transport
 from sweephand.sdk.transport.config import access, of_local_stack
 from sweephand.sdk.transport.request import Answer, Request
 from sweephand.sdk.transport.retries import Retries
-from sweephand.sources import Chance, Clock, SystemChance, SystemClock
 
 if TYPE_CHECKING:
     from sweephand.sdk.sync.resources.applications import Applications

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from sweephand.lazy import lazy
+from sweephand.base.lazy import lazy
 from sweephand.sdk.errors import ConfigError, TransportError
 from sweephand.sdk.transport.request import Answer
 

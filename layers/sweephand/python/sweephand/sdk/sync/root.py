@@ -11,8 +11,9 @@ from datetime import datetime
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sweephand.errors import SweephandError
-from sweephand.lazy import lazy
+from sweephand.base.errors import SweephandError
+from sweephand.base.lazy import lazy
+from sweephand.base.sources import SystemChance
 from sweephand.sdk import models
 from sweephand.sdk.api_errors import ConsumerTaken, CountMismatch, InvalidField, InvalidQuery, NameTaken, NotFound
 from sweephand.sdk.bodies import event
@@ -36,7 +37,6 @@ from sweephand.sdk.records import (
 from sweephand.sdk.sync import leases
 from sweephand.sdk.sync.client import Sweephand
 from sweephand.sdk.transport.request import Json
-from sweephand.sources import SystemChance
 
 if TYPE_CHECKING:
     from sweephand.sdk.receiving.queues import Message, Queue

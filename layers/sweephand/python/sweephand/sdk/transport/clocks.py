@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from sweephand.sources import SystemClock
+from sweephand.base.sources import SystemClock
 
 
 class AsyncClock(Protocol):

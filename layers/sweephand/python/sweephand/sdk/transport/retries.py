@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from sweephand.base.sources import Chance
 from sweephand.sdk.errors import InvalidArgument, TransportError
-from sweephand.sources import Chance
 
 TEMPORARY = frozenset({429, 502, 503, 504})
 REFUSED_UNREAD = frozenset({429})

@@ -14,8 +14,8 @@ from contextlib import suppress
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
-from sweephand.errors import SweephandError
-from sweephand.records import dataclass
+from sweephand.base.errors import SweephandError
+from sweephand.base.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, InvalidArgument, TransportError
 from sweephand.sdk.receiving.queues import Message, Queue

@@ -12,10 +12,10 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from types import TracebackType
 
-from sweephand.errors import SweephandError
+from sweephand.base.errors import SweephandError
+from sweephand.base.sources import Chance, Clock, SystemChance, SystemClock
 from sweephand.sdk.errors import InvalidArgument, TransportError
 from sweephand.sdk.worker.marks import Mark, Marks, confirmed
-from sweephand.sources import Chance, Clock, SystemChance, SystemClock
 
 log = logging.getLogger("sweephand.worker")
 DAYS_KEPT = 7

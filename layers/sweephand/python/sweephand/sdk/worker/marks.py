@@ -8,7 +8,7 @@ from math import ceil
 from threading import Lock
 from typing import Any, Protocol
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.sdk import aws
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ConfigError
 from sweephand.sdk.transport.request import ABSENT, duration_text, instant_text, to_json

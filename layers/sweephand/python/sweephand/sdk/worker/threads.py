@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from sweephand.sources import Clock
+from sweephand.base.sources import Clock
 
 log = logging.getLogger("sweephand.worker")
 SAME_SIGNAL_S = 1.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 from sweephand.sdk.errors import ConfigError
 from sweephand.sdk.worker.tasks import seconds_of
 

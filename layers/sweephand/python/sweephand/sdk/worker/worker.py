@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sweephand.lazy import lazy
+from sweephand.base.lazy import lazy
+from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.sdk import bodies
 from sweephand.sdk.bodies import Body
 from sweephand.sdk.errors import ApiError, ConfigError, NoAccess, TransportError
@@ -36,7 +37,6 @@ from sweephand.sdk.worker.tasks import (
 )
 from sweephand.sdk.worker.threads import Signals, Slots
 from sweephand.sdk.worker.verdicts import Hook
-from sweephand.sources import SystemChance, SystemClock
 
 if TYPE_CHECKING:
     from sweephand.sdk import models

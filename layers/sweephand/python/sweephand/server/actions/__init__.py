@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.domain.job import ActionDraft, ActionSpec, Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.runs import retry
-from sweephand.errors import InvalidRequest, Mistakes
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sweephand.actions.call import Call
-    from sweephand.actions.kind import Action
     from sweephand.domain.run import Outcome
-    from sweephand.security.guard import GuardSettings, Outbound
+    from sweephand.server.actions.call import Call
+    from sweephand.server.actions.kind import Action
+    from sweephand.server.security.guard import GuardSettings, Outbound
 
 _CLASSES = {
     "http": "http:Http",

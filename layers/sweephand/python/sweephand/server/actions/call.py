@@ -7,16 +7,16 @@ from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import text as instant_text
 from sweephand.domain.run import Reason
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 
 if TYPE_CHECKING:
-    from sweephand.sources import Clock
+    from sweephand.base.sources import Clock
 
 with lazy():
-    from sweephand.security import guard
+    from sweephand.server.security import guard
 
 
 @dataclass(frozen=True)

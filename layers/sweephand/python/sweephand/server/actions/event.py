@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, final
 
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, choice, loaded_members, member, members_of, number, stored_members, string
-from sweephand.actions.outcome import Rules, failed, read_record, taken, taken_outcome
-from sweephand.actions.run_headers import traceparent
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import answer, ref, request
+from sweephand.base.records import dataclass
 from sweephand.domain.consumer import (
     LONGEST_KEEP_S,
     MOST_HELD,
@@ -27,10 +26,20 @@ from sweephand.domain.instants import text, text_ms
 from sweephand.domain.members.fields import below, inactive
 from sweephand.domain.members.json_text import dumps, loads
 from sweephand.domain.run import Outcome, Reason
-from sweephand.errors import InvalidRequest
-from sweephand.json_schema import answer, ref, request
-from sweephand.records import dataclass
-from sweephand.security.guard import GuardSettings, Outbound
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import (
+    Action,
+    choice,
+    loaded_members,
+    member,
+    members_of,
+    number,
+    stored_members,
+    string,
+)
+from sweephand.server.actions.outcome import Rules, failed, read_record, taken, taken_outcome
+from sweephand.server.actions.run_headers import traceparent
+from sweephand.server.security.guard import GuardSettings, Outbound
 
 USUAL_TYPE = "job"
 MAX_DETAIL_TYPE = 128

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
-from sweephand.errors import InvalidRequest, Mistakes
 
 MAX_HEADERS = 50
 MAX_HEADER_BYTES = 8_192

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 from urllib.parse import quote
 
 from sweephand import __version__
-from sweephand.actions import headers as header_fields
-from sweephand.actions import http_fields, run_headers
-from sweephand.actions.auth import authentication as auth
-from sweephand.actions.auth.authenticate import addressed, authenticate
-from sweephand.actions.auth.authentication import Authentication, certificate_out_of_time
-from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, Sending
-from sweephand.actions.call import Call
-from sweephand.actions.headers import MASK, is_secret, secret_field
-from sweephand.actions.http_fields import METHODS, QUERY_METHODS, OutcomeRules, opened_url, sealed_url
-from sweephand.actions.kind import Action, Reading, choice, member, needed_again
-from sweephand.actions.outcome import failed, outcome_of, refused, unanswered
-from sweephand.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
-from sweephand.actions.redaction import hidden
-from sweephand.actions.run_headers import AZURE, OWN, SAP
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import ref, text
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import Number, dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest
-from sweephand.json_schema import ref, text
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.security.guard import (
+from sweephand.server.actions import headers as header_fields
+from sweephand.server.actions import http_fields, run_headers
+from sweephand.server.actions.auth import authentication as auth
+from sweephand.server.actions.auth.authenticate import addressed, authenticate
+from sweephand.server.actions.auth.authentication import Authentication, certificate_out_of_time
+from sweephand.server.actions.auth.request_auth import NotAuthenticated, RequestAuth, Sending
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.headers import MASK, is_secret, secret_field
+from sweephand.server.actions.http_fields import METHODS, QUERY_METHODS, OutcomeRules, opened_url, sealed_url
+from sweephand.server.actions.kind import Action, Reading, choice, member, needed_again
+from sweephand.server.actions.outcome import failed, outcome_of, refused, unanswered
+from sweephand.server.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
+from sweephand.server.actions.redaction import hidden
+from sweephand.server.actions.run_headers import AZURE, OWN, SAP
+from sweephand.server.security.guard import (
     CREDENTIALS_IN_CLEAR,
     CallFailed,
     Deadline,
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sweephand.domain.job import Payload
-    from sweephand.security.outbound import Answer
+    from sweephand.server.security.outbound import Answer
 
 with lazy():
-    from sweephand.security import signing
+    from sweephand.server.security import signing
 
 MAX_ANSWER = 16_384
 MAX_TARGET = 16_384
@@ -341,7 +341,7 @@ class Http(Action):
 def _exchange(
     sending: Sending, request_auth: RequestAuth, deadline: Deadline, outbound: Outbound, *, confidential: bool
 ) -> Answer:
-    from sweephand.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first HTTP call pays
+    from sweephand.server.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first HTTP call pays
 
     return exchange(
         sending.target,

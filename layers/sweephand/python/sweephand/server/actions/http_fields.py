@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sweephand.actions.headers import MASK
-from sweephand.actions.kind import Reading, choice, member, within
-from sweephand.actions.outcome import ON_ACCEPTED, answer_timeout, callback_timeout
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import items, text
+from sweephand.base.records import dataclass
 from sweephand.domain.members import fields as read
 from sweephand.domain.runs import retry
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.json_schema import items, text
-from sweephand.records import dataclass
-from sweephand.security.guard import check_url
+from sweephand.server.actions.headers import MASK
+from sweephand.server.actions.kind import Reading, choice, member, within
+from sweephand.server.actions.outcome import ON_ACCEPTED, answer_timeout, callback_timeout
+from sweephand.server.security.guard import check_url
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 QUERY_METHODS = frozenset({"GET", "DELETE", "HEAD"})

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, Reading, member
-from sweephand.actions.outcome import failed
-from sweephand.actions.payloads import NOTHING
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import is_uuid
+from sweephand.base.json_schema import text
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome, Reason, Verdict
-from sweephand.errors import InvalidRequest
-from sweephand.ids import is_uuid
-from sweephand.json_schema import text
-from sweephand.records import dataclass
-from sweephand.security.guard import Outbound
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import Action, Reading, member
+from sweephand.server.actions.outcome import failed
+from sweephand.server.actions.payloads import NOTHING
+from sweephand.server.security.guard import Outbound
 
 MOST_HOPS = 10
 """The most runs in a chain of jobs that run jobs, so that two jobs that run each other come to an end."""

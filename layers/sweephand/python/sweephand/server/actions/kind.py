@@ -14,22 +14,22 @@ from dataclasses import field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from sweephand.actions import payloads
-from sweephand.actions.headers import MASK
-from sweephand.actions.payloads import check_size, parse_payload
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import Schema, one_of, text, whole
+from sweephand.base.records import dataclass
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.json_schema import Schema, one_of, text, whole
-from sweephand.records import dataclass
+from sweephand.server.actions import payloads
+from sweephand.server.actions.headers import MASK
+from sweephand.server.actions.payloads import check_size, parse_payload
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sweephand.actions.call import Call
     from sweephand.domain.job import Payload
     from sweephand.domain.run import Outcome
-    from sweephand.security.guard import GuardSettings, Outbound
+    from sweephand.server.actions.call import Call
+    from sweephand.server.security.guard import GuardSettings, Outbound
 
 R = TypeVar("R")
 _MEMBER = "member"

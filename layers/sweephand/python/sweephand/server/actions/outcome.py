@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Reading, choice, loaded_members, member, members_of, number, stored_members
+from sweephand.base.errors import Mistakes
+from sweephand.base.json_schema import Schema, answer, or_null, ref, request, whole
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import LONGEST_CALLBACK_S
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import is_transient, retry_after_s
-from sweephand.errors import Mistakes
-from sweephand.json_schema import Schema, answer, or_null, ref, request, whole
-from sweephand.records import dataclass
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import Reading, choice, loaded_members, member, members_of, number, stored_members
 
 if TYPE_CHECKING:
-    from sweephand.security.guard import CallFailed
-    from sweephand.security.outbound import Answer
+    from sweephand.server.security.guard import CallFailed
+    from sweephand.server.security.outbound import Answer
 
 R = TypeVar("R")
 ON_ACCEPTED = ("success", "wait")

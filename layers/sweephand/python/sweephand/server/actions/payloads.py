@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.actions.call import Call, run_as_payload
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import dumps
-from sweephand.errors import InvalidRequest
+from sweephand.server.actions.call import Call, run_as_payload
 
 MAX_PAYLOAD = 65_536
 MAX_SAP_PAYLOAD = 102_400

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, string
-from sweephand.actions.outcome import failed
+from sweephand.base.records import dataclass
 from sweephand.domain.run import Outcome, Reason
-from sweephand.records import dataclass
-from sweephand.security.guard import Outbound
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import Action, string
+from sweephand.server.actions.outcome import failed
+from sweephand.server.security.guard import Outbound
 
 _PLAIN = (
     r"[A-Za-z0-9][A-Za-z0-9._-]*",

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from urllib.parse import parse_qsl, quote, quote_plus
 
-from sweephand.actions.headers import MASK, MAX_SECRET
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
+from sweephand.server.actions.headers import MASK, MAX_SECRET
 
 SHORTEST = 4
 """In characters. Shorter secrets are not masked, because any text may contain them by chance."""

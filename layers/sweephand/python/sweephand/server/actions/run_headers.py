@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC
 
-from sweephand.actions.call import Call
 from sweephand.domain.instants import text
+from sweephand.server.actions.call import Call
 
 OWN, SAP, AZURE = "sweephand", "sap", "azure"
 

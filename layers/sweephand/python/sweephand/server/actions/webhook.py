@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Action
-from sweephand.actions.outcome import Rules, failed, refused, taken, taken_outcome, unanswered
-from sweephand.actions.redaction import hidden
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.run import Outcome, Reason
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
-from sweephand.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import Action
+from sweephand.server.actions.outcome import Rules, failed, refused, taken, taken_outcome, unanswered
+from sweephand.server.actions.redaction import hidden
+from sweephand.server.security.guard import CallFailed, Deadline, GuardSettings, Outbound, check_url
 
 if TYPE_CHECKING:
-    from sweephand.security.outbound import Answer
+    from sweephand.server.security.outbound import Answer
 
 MAX_ANSWER = 16_384
 
@@ -56,7 +56,7 @@ class Webhook(Action):
         deadline = Deadline(call.clock.monotonic() + limit_s, call.clock.monotonic)
         try:
             target = check_url(post.url, outbound.settings)
-            from sweephand.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first such call pays
+            from sweephand.server.security.outbound import exchange  # noqa: PLC0415 - 70 ms that only the first such call pays
 
             answer = exchange(target, "POST", post.headers, post.content, outbound, deadline, with_credentials=True)
         except InvalidRequest as wrong:

@@ -10,19 +10,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from sweephand.errors import InvalidRequest, NotFound, SweephandError, Unavailable
-from sweephand.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Routes, read_request
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
+from sweephand.base.errors import InvalidRequest, NotFound, SweephandError, Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.schedules.rule import of_answer
-from sweephand.security.caller import Caller, Door, claimed_identity
-from sweephand.security.guard import GuardSettings
+from sweephand.server.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Routes, read_request
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.security.caller import Caller, Door, claimed_identity
+from sweephand.server.security.guard import GuardSettings
 
 with lazy():
-    from sweephand import telemetry
-    from sweephand.flow import rates
+    from sweephand.server import telemetry
+    from sweephand.server.flow import rates
 
 READS = frozenset({"GET", "HEAD"})
 """The methods that change nothing."""

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.members.json_text import dumps
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
 
 RUN_TOKEN_HEADER = "Sweephand-Callback-Token"  # noqa: S105 - the name of a header
 LONGEST_PATH = LONGEST_QUERY = 8_192

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.members.json_text import Number, dumps
-from sweephand.errors import InvalidRequest
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_NUMBER", "canonical_text", "dumps", "loads"]
 

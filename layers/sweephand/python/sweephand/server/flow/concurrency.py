@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sweephand.errors import PreconditionFailed, Unavailable
-from sweephand.flow.world import World
+from sweephand.base.errors import PreconditionFailed, Unavailable
+from sweephand.server.flow.world import World
 
 TRIES = 5
 LONGEST_WAIT_S = 0.32

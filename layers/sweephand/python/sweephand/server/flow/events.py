@@ -18,17 +18,17 @@ from sweephand.domain.failure import Group
 from sweephand.domain.job import Job
 from sweephand.domain.run import FAILED, Reason, Run
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
-from sweephand.flow.world import World
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import CleanUpItem
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import CleanUpItem
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger
 
 if TYPE_CHECKING:
     from sweephand.domain.absence import Watched
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.operation import Operation
-    from sweephand.security.caller import Caller, Credential
+    from sweephand.server.security.caller import Caller, Credential
 
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:

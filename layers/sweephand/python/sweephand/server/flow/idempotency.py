@@ -6,15 +6,15 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
 
+from sweephand.base.errors import Conflict, InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s
-from sweephand.errors import Conflict, InvalidRequest
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.security.caller import PROVIDER
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op, Refused
-from sweephand.store.dynamo.expressions import Condition
-from sweephand.store.dynamo.table import IdempotencyItem
+from sweephand.server.flow.world import World
+from sweephand.server.security.caller import PROVIDER
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Op, Refused
+from sweephand.server.store.dynamo.expressions import Condition
+from sweephand.server.store.dynamo.table import IdempotencyItem
 
 KEPT = timedelta(hours=24)
 T = TypeVar("T")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from threading import Lock
 
+from sweephand.base.errors import RateLimited, Unavailable
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Pace
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Run
-from sweephand.errors import RateLimited, Unavailable
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.tenants import rates
+from sweephand.server.flow.world import World
+from sweephand.server.store.tenants import rates
 
 PARTS = 200
 REPORTED_AFTER_S = 5.0

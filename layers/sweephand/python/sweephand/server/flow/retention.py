@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from sweephand.domain.collection import Retention
-from sweephand.flow.world import World
+from sweephand.server.flow.world import World
 
 RUN_DAYS = Retention.run_days
 """The minimum for every collection."""

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
@@ -13,10 +15,8 @@ from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.runs.admission import RunContext
 from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.schedule import Lane
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Letter
-from sweephand.records import dataclass
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Letter
 
 with lazy():
     from sweephand.domain import watched

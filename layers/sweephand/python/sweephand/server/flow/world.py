@@ -9,28 +9,28 @@ from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 
 if TYPE_CHECKING:
-    from sweephand.actions.call import Call
+    from sweephand.base.sources import Chance, Clock
     from sweephand.domain.consumer import Consumer
     from sweephand.domain.flow_keys.circuits import Circuit
     from sweephand.domain.run import Outcome
-    from sweephand.flow.flow_keys.turnstiles import Group
-    from sweephand.flow.jobs.load_ahead import Kept
-    from sweephand.flow.rates import Counters, RateMeter
-    from sweephand.flow.tenants.callback_keys import CallbackKeys
-    from sweephand.flow.tenants.secret_box import SecretBox
-    from sweephand.messaging.event_bus import EventBus
-    from sweephand.messaging.run_queue import RunQueue
-    from sweephand.security.guard import Outbound
-    from sweephand.settings import Settings
-    from sweephand.sources import Chance, Clock
-    from sweephand.store.dynamo.conditional import Table
-    from sweephand.store.index.shards import Shards
-    from sweephand.store.operations.files import Files
-    from sweephand.store.tenants.pointer_keys import PointerKeys
-    from sweephand.store.tenants.tenants import CollectionTerms
+    from sweephand.server.actions.call import Call
+    from sweephand.server.flow.flow_keys.turnstiles import Group
+    from sweephand.server.flow.jobs.load_ahead import Kept
+    from sweephand.server.flow.rates import Counters, RateMeter
+    from sweephand.server.flow.tenants.callback_keys import CallbackKeys
+    from sweephand.server.flow.tenants.secret_box import SecretBox
+    from sweephand.server.messaging.event_bus import EventBus
+    from sweephand.server.messaging.run_queue import RunQueue
+    from sweephand.server.security.guard import Outbound
+    from sweephand.server.settings import Settings
+    from sweephand.server.store.dynamo.conditional import Table
+    from sweephand.server.store.index.shards import Shards
+    from sweephand.server.store.operations.files import Files
+    from sweephand.server.store.tenants.pointer_keys import PointerKeys
+    from sweephand.server.store.tenants.tenants import CollectionTerms
 
 
 REMEMBERED = 10_000

@@ -9,9 +9,9 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.sources import Chance, Clock
 from sweephand.domain.event import SOURCE, Event
-from sweephand.errors import Unavailable
-from sweephand.sources import Chance, Clock
 
 BATCH_MOST = 10
 TRIES = 4

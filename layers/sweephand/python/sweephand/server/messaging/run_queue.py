@@ -10,16 +10,16 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from sweephand.base.errors import NotFound, Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
+from sweephand.base.sources import Clock
 from sweephand.domain.application import UNCLAIMED_AFTER
 from sweephand.domain.message import Pointer, Subject, encode
 from sweephand.domain.schedule import Lane
-from sweephand.errors import NotFound, Unavailable
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.sources import Clock
 
 with lazy():
-    from sweephand.security import marks
+    from sweephand.server.security import marks
 
 BATCH_MOST = 10
 DELAY_MOST_S = 900

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
-from sweephand.security.guard import AwsSettings
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
+from sweephand.server.security.guard import AwsSettings
 
 _REGION = r"[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}"
 _ARN = re.compile(

@@ -16,14 +16,14 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sweephand.errors import HOW_TO_IDENTIFY, Forbidden, InvalidRequest, Unauthenticated
-from sweephand.records import dataclass
-from sweephand.security import tokens
-from sweephand.security.memory import KNOWN_FOR, UNKNOWN_FOR, Memory
-from sweephand.security.tokens import AccessClaims, CallbackKey, StackKeys
+from sweephand.base.errors import HOW_TO_IDENTIFY, Forbidden, InvalidRequest, Unauthenticated
+from sweephand.base.records import dataclass
+from sweephand.server.security import tokens
+from sweephand.server.security.memory import KNOWN_FOR, UNKNOWN_FOR, Memory
+from sweephand.server.security.tokens import AccessClaims, CallbackKey, StackKeys
 
 if TYPE_CHECKING:
-    from sweephand.sources import Chance
+    from sweephand.base.sources import Chance
 
 PROVIDER = "provider"
 """Replaces the tenant in a client id of the provider. No tenant may have this name."""

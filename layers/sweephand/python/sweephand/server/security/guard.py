@@ -17,18 +17,18 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.run import Reason
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.security.token_cache import TokenCache
+from sweephand.server.security.token_cache import TokenCache
 
 if TYPE_CHECKING:
-    from sweephand.security.identity import Identity
-    from sweephand.security.target_roles import TargetRoles
+    from sweephand.server.security.identity import Identity
+    from sweephand.server.security.target_roles import TargetRoles
 
 with lazy():
-    from sweephand import threads
+    from sweephand.server import threads
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from sweephand.base.errors import Unavailable
 from sweephand.domain.instants import epoch_s
-from sweephand.errors import Unavailable
-from sweephand.security.token_cache import CachedToken
+from sweephand.server.security.token_cache import CachedToken
 
 LIFETIME = timedelta(hours=12)
 ALGORITHM = "RS256"

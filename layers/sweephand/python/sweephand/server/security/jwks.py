@@ -13,10 +13,10 @@ from typing import Any
 import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
-from sweephand.security.guard import CallFailed, Deadline, Outbound, check_url
-from sweephand.security.outbound import MAX_BODY, exchange
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
+from sweephand.server.security.guard import CallFailed, Deadline, Outbound, check_url
+from sweephand.server.security.outbound import MAX_BODY, exchange
 
 FRESH_FOR = timedelta(hours=1)
 KEPT_FOR = timedelta(hours=24)

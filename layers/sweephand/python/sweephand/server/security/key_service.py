@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.errors import NotFound, Unavailable
+from sweephand.base.errors import NotFound, Unavailable
 
 SECRETS = "secrets"
 """The purpose of private keys that open the secrets of a tenant's jobs."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.errors import Unavailable
-from sweephand.sources import Clock
+from sweephand.base.errors import Unavailable
+from sweephand.base.sources import Clock
 
 KEPT = timedelta(minutes=5)
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import jwt
 
-from sweephand.errors import Unauthenticated
-from sweephand.records import dataclass
-from sweephand.security.caller import SCOPES, TENANT_SCOPES, Caller, is_tenant_name
-from sweephand.security.jwks import ALGORITHMS, Keys
-from sweephand.security.memory import Memory
-from sweephand.security.tokens import head_of, json_part
+from sweephand.base.errors import Unauthenticated
+from sweephand.base.records import dataclass
+from sweephand.server.security.caller import SCOPES, TENANT_SCOPES, Caller, is_tenant_name
+from sweephand.server.security.jwks import ALGORITHMS, Keys
+from sweephand.server.security.memory import Memory
+from sweephand.server.security.tokens import head_of, json_part
 
 LEEWAY_S = 60
 LATEST = 10**11

@@ -22,9 +22,9 @@ from typing import Any
 import certifi
 import httpcore2
 
+from sweephand.base.records import dataclass
 from sweephand.domain.run import Reason
-from sweephand.records import dataclass
-from sweephand.security.guard import Address, CallFailed, Deadline, Outbound, Target, resolve
+from sweephand.server.security.guard import Address, CallFailed, Deadline, Outbound, Target, resolve
 
 MAX_BODY = 65_536
 _MAX_RECEIVED = 524_288

@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
-from sweephand.errors import NotFound
+from sweephand.base.errors import NotFound
 
 SIZE = 32
 """The bytes of a private key."""

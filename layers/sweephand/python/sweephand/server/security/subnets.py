@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping
 
-from sweephand.threads import at_once
+from sweephand.server.threads import at_once
 
 SERVICES = ("dynamodb", "sqs", "events", "kms", "sts", "secretsmanager", "s3", "ssm")
 """The services that functions call. Without tasks, no function calls another one."""

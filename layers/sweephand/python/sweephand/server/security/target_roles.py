@@ -13,8 +13,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.security.token_cache import CachedToken, TokenCache
-from sweephand.sources import Clock
+from sweephand.base.sources import Clock
+from sweephand.server.security.token_cache import CachedToken, TokenCache
 
 SESSION_S = 3_600
 """The duration of a session. IAM allows one hour at most for a role assumed by a role (role chaining)."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from sweephand.errors import InvalidRequest
-from sweephand.security.guard import TaskSettings
+from sweephand.base.errors import InvalidRequest
+from sweephand.server.security.guard import TaskSettings
 
 _DEFINITION = re.compile(r"(?P<family>[A-Za-z0-9_-]{1,255})(?::(?P<revision>[1-9][0-9]{0,8}))?", re.ASCII)
 _ROLE = re.compile(r"arn:aws(?:-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,576}", re.ASCII)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
 
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
 
 MARGIN = timedelta(seconds=60)
 """How long before its end a token is no longer used, because it must outlive the call.

@@ -18,8 +18,8 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sweephand.errors import Unauthenticated
-from sweephand.records import dataclass
+from sweephand.base.errors import Unauthenticated
+from sweephand.base.records import dataclass
 
 LIFETIME_S = 3_600
 LONGEST_WAIT = timedelta(days=8)

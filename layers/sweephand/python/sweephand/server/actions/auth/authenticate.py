@@ -6,16 +6,16 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sweephand.actions.auth import authentication as auth
-from sweephand.actions.auth.authentication import Authentication
-from sweephand.actions.auth.request_auth import RequestAuth, Sending, bearer
-from sweephand.actions.call import Call
+from sweephand.base.lazy import lazy
 from sweephand.domain.run import Reason
-from sweephand.lazy import lazy
-from sweephand.security.guard import CallFailed, Deadline, Outbound, Target
+from sweephand.server.actions.auth import authentication as auth
+from sweephand.server.actions.auth.authentication import Authentication
+from sweephand.server.actions.auth.request_auth import RequestAuth, Sending, bearer
+from sweephand.server.actions.call import Call
+from sweephand.server.security.guard import CallFailed, Deadline, Outbound, Target
 
 with lazy():
-    from sweephand.actions.auth import client_tls, oauth, sigv4
+    from sweephand.server.actions.auth import client_tls, oauth, sigv4
 
 
 def addressed(how: Authentication, target: Target) -> Target:

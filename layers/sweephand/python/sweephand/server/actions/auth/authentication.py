@@ -11,22 +11,22 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
-from sweephand import json_schema
-from sweephand.actions import headers
-from sweephand.actions.headers import MASK, MAX_SECRET
-from sweephand.actions.kind import within
+from sweephand.base import json_schema
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import Schema
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import text
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.json_schema import Schema
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.security.aws_targets import check_role
-from sweephand.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
+from sweephand.server.actions import headers
+from sweephand.server.actions.headers import MASK, MAX_SECRET
+from sweephand.server.actions.kind import within
+from sweephand.server.security.aws_targets import check_role
+from sweephand.server.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
 
 with lazy():
-    from sweephand.actions.auth import certificates
+    from sweephand.server.actions.auth import certificates
 
 PREFIX = "authentication."
 PASSWORD = "authentication.password"  # noqa: S105 - the path of a field

@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sweephand.actions.headers import MASK
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import INSTANT, PASSED_OVER, Schema, answer, text
 from sweephand.domain.instants import text as instant_text
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
-from sweephand.errors import InvalidRequest
-from sweephand.json_schema import INSTANT, PASSED_OVER, Schema, answer, text
+from sweephand.server.actions.headers import MASK
 
 if TYPE_CHECKING:
     from cryptography import x509

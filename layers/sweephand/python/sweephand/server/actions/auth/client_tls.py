@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Lock
 
 from sweephand.domain.run import Reason
-from sweephand.security.guard import CallFailed, Outbound
-from sweephand.security.outbound import new_ssl_context
+from sweephand.server.security.guard import CallFailed, Outbound
+from sweephand.server.security.outbound import new_ssl_context
 
 KEPT = 32
 _contexts: OrderedDict[tuple[bytes, str | None], ssl.SSLContext] = OrderedDict()

@@ -11,20 +11,20 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode
 
-from sweephand.actions.auth import authentication as auth
-from sweephand.actions.auth.authentication import Authentication
-from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, bearer
-from sweephand.actions.call import Call
-from sweephand.actions.redaction import hidden
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.reasons import ISSUER
 from sweephand.domain.runs.retry import is_transient, retry_after_s
-from sweephand.errors import InvalidRequest
-from sweephand.security.guard import CallFailed, Deadline, Outbound, check_url
-from sweephand.security.token_cache import CachedToken
+from sweephand.server.actions.auth import authentication as auth
+from sweephand.server.actions.auth.authentication import Authentication
+from sweephand.server.actions.auth.request_auth import NotAuthenticated, RequestAuth, bearer
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.redaction import hidden
+from sweephand.server.security.guard import CallFailed, Deadline, Outbound, check_url
+from sweephand.server.security.token_cache import CachedToken
 
 if TYPE_CHECKING:
-    from sweephand.security.outbound import Answer
+    from sweephand.server.security.outbound import Answer
 
 USUAL_LIFE_S = 300
 """The lifetime of a token whose endpoint does not state one."""
@@ -54,7 +54,7 @@ def authenticate(
 def _fetched(
     members: Mapping[str, Any], client_secret: str, call: Call, outbound: Outbound, deadline: Deadline
 ) -> CachedToken:
-    from sweephand.security.outbound import exchange  # noqa: PLC0415 - as in http.py
+    from sweephand.server.security.outbound import exchange  # noqa: PLC0415 - as in http.py
 
     headers, form = _request(members, client_secret)
     try:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from sweephand.base.records import dataclass
 from sweephand.domain.run import Outcome
-from sweephand.records import dataclass
-from sweephand.security.guard import Target
+from sweephand.server.security.guard import Target
 
 if TYPE_CHECKING:
     import ssl

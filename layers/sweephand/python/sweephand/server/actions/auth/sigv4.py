@@ -13,14 +13,14 @@ from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from sweephand.actions.auth.authentication import Authentication
-from sweephand.actions.auth.request_auth import NotAuthenticated, RequestAuth, Sending
-from sweephand.actions.aws.service import not_assumed
-from sweephand.actions.call import Call
 from sweephand.domain.run import Reason
-from sweephand.security.aws_targets import check_role
-from sweephand.security.guard import CallFailed, Outbound, Target
-from sweephand.security.target_roles import RoleNotAssumedError
+from sweephand.server.actions.auth.authentication import Authentication
+from sweephand.server.actions.auth.request_auth import NotAuthenticated, RequestAuth, Sending
+from sweephand.server.actions.aws.service import not_assumed
+from sweephand.server.actions.call import Call
+from sweephand.server.security.aws_targets import check_role
+from sweephand.server.security.guard import CallFailed, Outbound, Target
+from sweephand.server.security.target_roles import RoleNotAssumedError
 
 ADDED = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")
 

@@ -13,25 +13,25 @@ from typing import Any, ClassVar, final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.actions.aws.service import MAX_MESSAGE, failure_of
-from sweephand.actions.call import Call
-from sweephand.actions.headers import MASK
-from sweephand.actions.kind import Action, Reading, checked, member, number, string
-from sweephand.actions.outcome import TaskRules, failed, outcome_of, schemas
-from sweephand.actions.payloads import BadPayloadError
-from sweephand.actions.redaction import hidden
-from sweephand.actions.run_headers import facts, traceparent
+from sweephand.base.errors import InvalidRequest, Unavailable
+from sweephand.base.json_schema import items, text
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs import ecs_task
-from sweephand.errors import InvalidRequest, Unavailable
-from sweephand.json_schema import items, text
-from sweephand.records import dataclass
-from sweephand.security.guard import CallFailed, GuardSettings, Outbound, TaskSettings
-from sweephand.security.tasks import check_definition, check_role
+from sweephand.server.actions.aws.service import MAX_MESSAGE, failure_of
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.headers import MASK
+from sweephand.server.actions.kind import Action, Reading, checked, member, number, string
+from sweephand.server.actions.outcome import TaskRules, failed, outcome_of, schemas
+from sweephand.server.actions.payloads import BadPayloadError
+from sweephand.server.actions.redaction import hidden
+from sweephand.server.actions.run_headers import facts, traceparent
+from sweephand.server.security.guard import CallFailed, GuardSettings, Outbound, TaskSettings
+from sweephand.server.security.tasks import check_definition, check_role
 
 MOST_VARIABLES = 20
 LONGEST_VALUE = 1_024

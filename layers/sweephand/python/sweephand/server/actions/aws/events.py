@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from typing import Any, final
 
-from sweephand.actions.aws.service import MAX_MESSAGE, PASSING, JsonAction, Sent, TargetFailedError, json_message
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Reading, member, string
-from sweephand.actions.run_headers import trace_header
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import text
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
-from sweephand.errors import InvalidRequest
-from sweephand.json_schema import text
-from sweephand.records import dataclass
-from sweephand.security.aws_targets import Arn
+from sweephand.server.actions.aws.service import MAX_MESSAGE, PASSING, JsonAction, Sent, TargetFailedError, json_message
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import Reading, member, string
+from sweephand.server.actions.run_headers import trace_header
+from sweephand.server.security.aws_targets import Arn
 
 MAX_SOURCE, MAX_DETAIL_TYPE = 256, 128
 _VISIBLE = re.compile(r"[!-~]+", re.ASCII)

@@ -12,14 +12,21 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, final
 
-from sweephand.actions.aws.service import MAX_ANSWER, MAX_MESSAGE, JsonAction, Sent, TargetFailedError, json_message
-from sweephand.actions.call import Call, run_as_payload
-from sweephand.actions.kind import choice, member
-from sweephand.actions.run_headers import facts, traceparent
+from sweephand.base.records import dataclass
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.json_text import dumps, loads
-from sweephand.records import dataclass
-from sweephand.security.aws_targets import Arn
+from sweephand.server.actions.aws.service import (
+    MAX_ANSWER,
+    MAX_MESSAGE,
+    JsonAction,
+    Sent,
+    TargetFailedError,
+    json_message,
+)
+from sweephand.server.actions.call import Call, run_as_payload
+from sweephand.server.actions.kind import choice, member
+from sweephand.server.actions.run_headers import facts, traceparent
+from sweephand.server.security.aws_targets import Arn
 
 INVOCATIONS = {"sync": "RequestResponse", "async": "Event"}
 

@@ -9,20 +9,20 @@ from typing import Any, ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError, SSLError
 
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Action, Reading, checked, member, within
-from sweephand.actions.outcome import Rules, failed, taken, taken_outcome
-from sweephand.actions.payloads import JSON_ONLY, BadPayloadError, message
-from sweephand.actions.redaction import hidden
+from sweephand.base.errors import InvalidRequest, Unavailable
+from sweephand.base.json_schema import text
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome, Reason
-from sweephand.errors import InvalidRequest, Unavailable
-from sweephand.json_schema import text
-from sweephand.records import dataclass
-from sweephand.security.aws_targets import Arn, check_role, check_target
-from sweephand.security.guard import AwsSettings, Outbound
-from sweephand.security.target_roles import RoleNotAssumedError
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import Action, Reading, checked, member, within
+from sweephand.server.actions.outcome import Rules, failed, taken, taken_outcome
+from sweephand.server.actions.payloads import JSON_ONLY, BadPayloadError, message
+from sweephand.server.actions.redaction import hidden
+from sweephand.server.security.aws_targets import Arn, check_role, check_target
+from sweephand.server.security.guard import AwsSettings, Outbound
+from sweephand.server.security.target_roles import RoleNotAssumedError
 
 MAX_ANSWER = 16_384
 MAX_MESSAGE = 500

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from sweephand.actions.aws.service import Sent, sent_from
-from sweephand.actions.aws.sqs import Message, message_group
-from sweephand.actions.call import Call
-from sweephand.actions.kind import string
-from sweephand.actions.payloads import message
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
-from sweephand.errors import InvalidRequest
-from sweephand.records import dataclass
-from sweephand.security.aws_targets import Arn
+from sweephand.server.actions.aws.service import Sent, sent_from
+from sweephand.server.actions.aws.sqs import Message, message_group
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import string
+from sweephand.server.actions.payloads import message
+from sweephand.server.security.aws_targets import Arn
 
 
 @final

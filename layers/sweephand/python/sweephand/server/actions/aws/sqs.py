@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, final
 
-from sweephand.actions.aws.service import AwsAction, Sent, sent_from
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Reading, member
-from sweephand.actions.payloads import STRANGE, message
-from sweephand.actions.run_headers import facts, traceparent
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import text
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
-from sweephand.errors import InvalidRequest
-from sweephand.json_schema import text
-from sweephand.records import dataclass
-from sweephand.security.aws_targets import Arn
+from sweephand.server.actions.aws.service import AwsAction, Sent, sent_from
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import Reading, member
+from sweephand.server.actions.payloads import STRANGE, message
+from sweephand.server.actions.run_headers import facts, traceparent
+from sweephand.server.security.aws_targets import Arn
 
 GROUP = re.compile(r"[!-~]{1,128}", re.ASCII)
 

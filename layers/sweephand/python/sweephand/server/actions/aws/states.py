@@ -10,11 +10,11 @@ from typing import Any, final
 
 from botocore.exceptions import ClientError
 
-from sweephand.actions.aws.service import JsonAction, Sent, json_message, sent_from
-from sweephand.actions.call import Call
-from sweephand.actions.run_headers import trace_header
-from sweephand.records import dataclass
-from sweephand.security.aws_targets import Arn
+from sweephand.base.records import dataclass
+from sweephand.server.actions.aws.service import JsonAction, Sent, json_message, sent_from
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.run_headers import trace_header
+from sweephand.server.security.aws_targets import Arn
 
 
 @final

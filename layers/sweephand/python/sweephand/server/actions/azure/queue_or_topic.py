@@ -8,14 +8,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from sweephand.actions.call import Call
-from sweephand.actions.kind import Reading, within
-from sweephand.actions.webhook import Webhook
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
-from sweephand.errors import InvalidRequest
-from sweephand.security.guard import GuardSettings, Outbound, check_url
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import Reading, within
+from sweephand.server.actions.webhook import Webhook
+from sweephand.server.security.guard import GuardSettings, Outbound, check_url
 
 
 class AzureAction(Webhook):

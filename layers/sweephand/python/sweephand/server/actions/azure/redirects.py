@@ -11,21 +11,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sweephand.actions.call import Call
-from sweephand.actions.kind import within
-from sweephand.actions.outcome import Rules
-from sweephand.actions.payloads import STRANGE
-from sweephand.actions.run_headers import facts
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
-from sweephand.security.aws_targets import check_role, check_target
-from sweephand.security.guard import GuardSettings, Outbound
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.kind import within
+from sweephand.server.actions.outcome import Rules
+from sweephand.server.actions.payloads import STRANGE
+from sweephand.server.actions.run_headers import facts
+from sweephand.server.security.aws_targets import check_role, check_target
+from sweephand.server.security.guard import GuardSettings, Outbound
 
 with lazy():
-    from sweephand.actions.aws import sns, sqs
+    from sweephand.server.actions.aws import sns, sqs
 
 MOST = 50
 FORMATS = ("envelope", "raw")

@@ -16,25 +16,25 @@ from email.utils import format_datetime
 from typing import Any, ClassVar, final
 from urllib.parse import quote_plus
 
-from sweephand.actions.azure import queue_or_topic as azure
-from sweephand.actions.azure import redirects
-from sweephand.actions.call import Call
-from sweephand.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
-from sweephand.actions.kind import Reading, choice, member
-from sweephand.actions.payloads import message
-from sweephand.actions.redaction import of_query
-from sweephand.actions.run_headers import execution_tag, traceparent
-from sweephand.actions.webhook import Post
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import Members, answer, ref, request, whole
+from sweephand.base.json_schema import text as string
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, text
 from sweephand.domain.members import fields as read
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
-from sweephand.errors import InvalidRequest
-from sweephand.json_schema import Members, answer, ref, request, whole
-from sweephand.json_schema import text as string
-from sweephand.records import dataclass
 from sweephand.schedules.text.instants import parse_instant
-from sweephand.security.guard import GuardSettings, Outbound
+from sweephand.server.actions.azure import queue_or_topic as azure
+from sweephand.server.actions.azure import redirects
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
+from sweephand.server.actions.kind import Reading, choice, member
+from sweephand.server.actions.payloads import message
+from sweephand.server.actions.redaction import of_query
+from sweephand.server.actions.run_headers import execution_tag, traceparent
+from sweephand.server.actions.webhook import Post
+from sweephand.server.security.guard import GuardSettings, Outbound
 
 SAS_KEY = "authentication.sasKey"
 SIGNED_FOR_S = 300

@@ -10,22 +10,22 @@ import re
 from typing import Any, final
 from xml.sax import saxutils
 
-from sweephand.actions.azure import queue_or_topic as azure
-from sweephand.actions.azure import redirects
-from sweephand.actions.call import Call
-from sweephand.actions.headers import MASK, MAX_SECRET
-from sweephand.actions.kind import Reading, member, string
-from sweephand.actions.payloads import STRANGE, message
-from sweephand.actions.redaction import of_query
-from sweephand.actions.run_headers import attempt_uuid, execution_tag
-from sweephand.actions.webhook import Post
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import text
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
 from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome
-from sweephand.errors import InvalidRequest
-from sweephand.json_schema import text
-from sweephand.records import dataclass
-from sweephand.security.guard import GuardSettings, Outbound
+from sweephand.server.actions.azure import queue_or_topic as azure
+from sweephand.server.actions.azure import redirects
+from sweephand.server.actions.call import Call
+from sweephand.server.actions.headers import MASK, MAX_SECRET
+from sweephand.server.actions.kind import Reading, member, string
+from sweephand.server.actions.payloads import STRANGE, message
+from sweephand.server.actions.redaction import of_query
+from sweephand.server.actions.run_headers import attempt_uuid, execution_tag
+from sweephand.server.actions.webhook import Post
+from sweephand.server.security.guard import GuardSettings, Outbound
 
 SAS_TOKEN = "sasToken"  # noqa: S105 - the name of a field
 MAX_MESSAGE = 47_000

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sweephand import actions
-from sweephand.actions.kind import needed_again
-from sweephand.actions.run_headers import AZURE
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.job import ActionDraft, ActionSpec, Payload
 from sweephand.domain.members.fields import below
-from sweephand.errors import InvalidRequest
-from sweephand.facades.azure.members import TARGETS
-from sweephand.facades.azure.shapes import seconds_of
-from sweephand.records import dataclass
-from sweephand.security.guard import GuardSettings
+from sweephand.server import actions
+from sweephand.server.actions.kind import needed_again
+from sweephand.server.actions.run_headers import AZURE
+from sweephand.server.facades.azure.members import TARGETS
+from sweephand.server.facades.azure.shapes import seconds_of
+from sweephand.server.security.guard import GuardSettings
 
 METHODS = ("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS")
 MOST_HEADERS, MOST_HEADER_CHARACTERS = 50, 4_096

@@ -13,15 +13,15 @@ from sweephand.domain.job import ActionSpec, Job, JobState
 from sweephand.domain.jobs.job_state import ended_state
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
-from sweephand.facades.azure import actions
-from sweephand.facades.azure.collection_fields import FREE, id_of, plan_name
-from sweephand.facades.azure.collection_fields import TYPE as COLLECTION_TYPE
-from sweephand.facades.azure.free_plan import LEAST_RETRY_S
-from sweephand.facades.azure.members import TARGETS
-from sweephand.facades.azure.shapes import seconds_of
-from sweephand.flow.jobs.lookup import Planned
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.views.totals import Progress
+from sweephand.server.facades.azure import actions
+from sweephand.server.facades.azure.collection_fields import FREE, id_of, plan_name
+from sweephand.server.facades.azure.collection_fields import TYPE as COLLECTION_TYPE
+from sweephand.server.facades.azure.free_plan import LEAST_RETRY_S
+from sweephand.server.facades.azure.members import TARGETS
+from sweephand.server.facades.azure.shapes import seconds_of
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.views.totals import Progress
 
 TYPE = f"{COLLECTION_TYPE}/jobs"
 FINAL = {JobState.COMPLETED: "Completed", JobState.FAULTED: "Faulted"}

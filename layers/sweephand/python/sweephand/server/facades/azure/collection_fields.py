@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection, CollectionState, Quota, Retention
-from sweephand.errors import InvalidRequest
-from sweephand.facades.azure.members import COLLECTION
-from sweephand.facades.azure.shapes import merged
-from sweephand.records import dataclass
+from sweephand.server.facades.azure.members import COLLECTION
+from sweephand.server.facades.azure.shapes import merged
 
 TYPE = "Microsoft.Scheduler/jobCollections"
 MOST_TAGS, LONGEST_TAG, LONGEST_TAG_VALUE = 15, 512, 256

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sweephand.base.errors import Conflict, QuotaExceeded, Unavailable
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Collection
-from sweephand.errors import Conflict, QuotaExceeded, Unavailable
-from sweephand.facades.azure import collection_fields as fields
-from sweephand.facades.azure import free_plan, lists
-from sweephand.facades.azure.context import Context
-from sweephand.facades.azure.members import FACADE
-from sweephand.facades.http import Answer
-from sweephand.flow.tenants import tenancy
-from sweephand.lazy import lazy
-from sweephand.store.views import tenants
+from sweephand.server.facades.azure import collection_fields as fields
+from sweephand.server.facades.azure import free_plan, lists
+from sweephand.server.facades.azure.context import Context
+from sweephand.server.facades.azure.members import FACADE
+from sweephand.server.facades.http import Answer
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.views import tenants
 
 with lazy():
-    from sweephand.flow.tenants import retirement
+    from sweephand.server.flow.tenants import retirement
 
 TRIES = 5
 

@@ -7,19 +7,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, NotFound
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection
-from sweephand.errors import InvalidRequest, NotFound
-from sweephand.facades import strict_json
-from sweephand.facades.api import RequestContext
-from sweephand.facades.azure.members import FACADE, VERSIONS
-from sweephand.flow.idempotency import Once
-from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.records import dataclass
-from sweephand.security.caller import Caller
-from sweephand.store.views import jobs as views
-from sweephand.store.views import tenants
+from sweephand.server.facades import strict_json
+from sweephand.server.facades.api import RequestContext
+from sweephand.server.facades.azure.members import FACADE, VERSIONS
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.job_parts.change_log import By, Operation
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.security.caller import Caller
+from sweephand.server.store.views import jobs as views
+from sweephand.server.store.views import tenants
 
 MAX_BODY = 65_536
 REQUEST_ID = "x-ms-client-request-id"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sweephand.errors import InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
-from sweephand.facades.http import Answer
+from sweephand.base.errors import InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
+from sweephand.server.facades.http import Answer
 
 STATUS = {
     "UNAUTHENTICATED": (401, "AuthenticationFailed"),

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.errors import QuotaExceeded
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import Job
-from sweephand.errors import QuotaExceeded
-from sweephand.facades.azure import collection_fields as fields
-from sweephand.facades.azure.shapes import seconds_of
-from sweephand.lazy import lazy
 from sweephand.schedules.timing import load_or_never
+from sweephand.server.facades.azure import collection_fields as fields
+from sweephand.server.facades.azure.shapes import seconds_of
 
 if TYPE_CHECKING:
-    from sweephand.facades.azure.context import Context
+    from sweephand.server.facades.azure.context import Context
 
 with lazy():
-    from sweephand.store.views import jobs as views
-    from sweephand.store.views import tenants
+    from sweephand.server.store.views import jobs as views
+    from sweephand.server.store.views import tenants
 
 LEAST_RETRY_S = 3_600
 

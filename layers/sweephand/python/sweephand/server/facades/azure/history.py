@@ -12,6 +12,7 @@ from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import EPOCH, FAR, epoch_ms, from_ms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.occurrences import generations
@@ -19,14 +20,13 @@ from sweephand.domain.run import RAN, Attempt, Kind, Reason, Run, State
 from sweephand.domain.runs import retry
 from sweephand.domain.runs.run_action import action_of
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import InvalidRequest
-from sweephand.facades.azure import bodies, lists
-from sweephand.facades.azure.actions import ANSWERS_WITHIN_S
-from sweephand.facades.azure.context import Context
-from sweephand.facades.http import Answer
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.store.views import runs as views
-from sweephand.store.views import totals
+from sweephand.server.facades.azure import bodies, lists
+from sweephand.server.facades.azure.actions import ANSWERS_WITHIN_S
+from sweephand.server.facades.azure.context import Context
+from sweephand.server.facades.http import Answer
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.views import runs as views
+from sweephand.server.store.views import totals
 
 TYPE = f"{bodies.TYPE}/history"
 STATUSES = ("Completed", "Failed", "Postponed")

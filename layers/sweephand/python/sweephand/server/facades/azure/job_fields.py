@@ -10,17 +10,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import ActionDraft, Job, JobDraft, ScheduleDraft
 from sweephand.domain.members.json_text import dumps
-from sweephand.errors import InvalidRequest
-from sweephand.facades.azure import actions, free_plan
-from sweephand.facades.azure import collection_fields as collections
-from sweephand.facades.azure.members import FACADE, JOB, TARGETS
-from sweephand.facades.azure.shapes import as_instant
-from sweephand.records import dataclass
-from sweephand.security.guard import GuardSettings
+from sweephand.server.facades.azure import actions, free_plan
+from sweephand.server.facades.azure import collection_fields as collections
+from sweephand.server.facades.azure.members import FACADE, JOB, TARGETS
+from sweephand.server.facades.azure.shapes import as_instant
+from sweephand.server.security.guard import GuardSettings
 
 LONGEST_AHEAD = timedelta(days=548)
 MOST_BYTES = 16_384

@@ -7,23 +7,23 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, Unavailable
 from sweephand.domain.collection import Collection, CollectionState
 from sweephand.domain.job import JobDraft, JobState, Payload
 from sweephand.domain.jobs.job_state import is_final
-from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, Unavailable
-from sweephand.facades.azure import bodies, job_fields, lists
-from sweephand.facades.azure.context import Context
-from sweephand.facades.azure.errors import refusal
-from sweephand.facades.azure.members import JOB, JOB_BODY, OF_2014
-from sweephand.facades.azure.shapes import merged
-from sweephand.facades.http import Answer
-from sweephand.flow.idempotency import Once, earlier
-from sweephand.flow.job_parts.change_log import Operation
-from sweephand.flow.jobs import change, creation, deletion
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.store.views import jobs as views
-from sweephand.store.views import totals
+from sweephand.server.facades.azure import bodies, job_fields, lists
+from sweephand.server.facades.azure.context import Context
+from sweephand.server.facades.azure.errors import refusal
+from sweephand.server.facades.azure.members import JOB, JOB_BODY, OF_2014
+from sweephand.server.facades.azure.shapes import merged
+from sweephand.server.facades.http import Answer
+from sweephand.server.flow.idempotency import Once, earlier
+from sweephand.server.flow.job_parts.change_log import Operation
+from sweephand.server.flow.jobs import change, creation, deletion
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.store.views import jobs as views
+from sweephand.server.store.views import totals
 
 TRIES = 5
 STATES = {

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from sweephand.errors import InvalidRequest
-from sweephand.facades.azure.context import Context
+from sweephand.base.errors import InvalidRequest
+from sweephand.server.facades.azure.context import Context
 
 PAGE = MOST = 100
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sweephand.facades.azure.collection_fields import TYPE
-from sweephand.facades.azure.context import Context
-from sweephand.facades.azure.members import VERSIONS
-from sweephand.facades.http import Answer
+from sweephand.server.facades.azure.collection_fields import TYPE
+from sweephand.server.facades.azure.context import Context
+from sweephand.server.facades.azure.members import VERSIONS
+from sweephand.server.facades.http import Answer
 
 NAMESPACE = "Microsoft.Scheduler"
 OPERATIONS = {

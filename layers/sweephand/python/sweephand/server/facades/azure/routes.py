@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.errors import SweephandError
-from sweephand.facades.api import Api, Visit
-from sweephand.facades.azure import collections, history, jobs, provider
-from sweephand.facades.azure.context import REQUEST_ID, Context
-from sweephand.facades.azure.errors import of_error, refusal
-from sweephand.facades.http import Answer, Operation, Request, Route, Routes
-from sweephand.flow.tenants import tenancy
+from sweephand.base.errors import SweephandError
+from sweephand.server.facades.api import Api, Visit
+from sweephand.server.facades.azure import collections, history, jobs, provider
+from sweephand.server.facades.azure.context import REQUEST_ID, Context
+from sweephand.server.facades.azure.errors import of_error, refusal
+from sweephand.server.facades.http import Answer, Operation, Request, Route, Routes
+from sweephand.server.flow.tenants import tenancy
 
 READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
 SUBSCRIPTION = "/subscriptions/{subscription}"

@@ -9,12 +9,12 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import text
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
-from sweephand.errors import InvalidRequest
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 from sweephand.schedules.text.duration import read as read_duration
 from sweephand.schedules.text.instants import parse_instant
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlencode
 
+from sweephand.base.errors import InvalidRequest, SweephandError
+from sweephand.base.ids import UUID_TEXT
+from sweephand.base.lazy import lazy
 from sweephand.domain.members import fields
-from sweephand.errors import InvalidRequest, SweephandError
-from sweephand.facades.api import READS, Api, Visit
-from sweephand.facades.http import Answer, Request, Route
-from sweephand.facades.native import cursors
-from sweephand.facades.native.context import TENANT_HEADER, Context, by_name
-from sweephand.facades.native.problems import of_error, problem
-from sweephand.facades.native.routes import ROUTES
-from sweephand.flow.tenants import tenancy
-from sweephand.ids import UUID_TEXT
-from sweephand.lazy import lazy
-from sweephand.security.caller import Caller
+from sweephand.server.facades.api import READS, Api, Visit
+from sweephand.server.facades.http import Answer, Request, Route
+from sweephand.server.facades.native import cursors
+from sweephand.server.facades.native.context import TENANT_HEADER, Context, by_name
+from sweephand.server.facades.native.problems import of_error, problem
+from sweephand.server.facades.native.routes import ROUTES
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.security.caller import Caller
 
 with lazy():
     from sweephand.domain.members import near_names
-    from sweephand.facades.native.tenants import oauth
+    from sweephand.server.facades.native.tenants import oauth
 
 SMALLER_PAGE = 4
 """A page that is too large for an answer is read again, with its limit divided by this."""

@@ -12,22 +12,22 @@ from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound
+from sweephand.base.ids import is_uuid
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.members import fields
-from sweephand.errors import Conflict, InvalidRequest, NotFound
-from sweephand.facades import strict_json
-from sweephand.facades.api import RequestContext
-from sweephand.facades.http import Answer
-from sweephand.facades.native import cursors, shapes
-from sweephand.flow.idempotency import Once
-from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.ids import is_uuid
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.security.caller import Caller
+from sweephand.server.facades import strict_json
+from sweephand.server.facades.api import RequestContext
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import cursors, shapes
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.job_parts.change_log import By, Operation
+from sweephand.server.security.caller import Caller
 
 with lazy():
-    from sweephand.facades.native import hints
-    from sweephand.flow.tenants import integer_ids, tenancy
+    from sweephand.server.facades.native import hints
+    from sweephand.server.flow.tenants import integer_ids, tenancy
 
 T = TypeVar("T")
 REASON_HEADER, LONGEST_REASON = "Sweephand-Reason", 500

@@ -12,8 +12,8 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native.query_numbers import number
+from sweephand.base.errors import InvalidRequest
+from sweephand.server.facades.native.query_numbers import number
 
 _CURSOR = re.compile(r"[A-Za-z0-9_-]{1,1024}", re.ASCII)
 DEFAULT_LIMIT = 50

@@ -7,8 +7,8 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
 
 FILE = Path(__file__).with_name("openapi.json")
 FRESH_S = 300

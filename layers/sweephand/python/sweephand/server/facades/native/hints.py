@@ -11,10 +11,10 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.errors import MOST_SHOWN, InvalidRequest, Mistakes
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.members import near_names
 from sweephand.domain.members.near_names import quoted
-from sweephand.errors import MOST_SHOWN, InvalidRequest, Mistakes
 from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.rule import MOST, Undecided, limited, spend

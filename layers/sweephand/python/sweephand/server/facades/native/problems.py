@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.errors import MOST_SHOWN, InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
-from sweephand.facades.http import Answer
+from sweephand.base.errors import MOST_SHOWN, InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
+from sweephand.server.facades.http import Answer
 
 STATUS = {
     "INVALID_JSON": (400, "The body cannot be read"),

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native.context import Context
-from sweephand.lazy import lazy
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
 from sweephand.schedules.text.instants import parse_instant
+from sweephand.server.facades.native.context import Context
 
 with lazy():
     from sweephand.domain.members import near_names

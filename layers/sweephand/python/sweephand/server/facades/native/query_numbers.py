@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sweephand.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest
 
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 

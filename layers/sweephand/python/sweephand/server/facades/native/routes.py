@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from sweephand.facades.http import Answer, Operation, Route, Routes
-from sweephand.facades.native.context import KEYS_PATH, REASON_HEADER, Context
-from sweephand.facades.native.jobs import job_list, jobs, schedules
-from sweephand.facades.native.runs import runs
-from sweephand.facades.native.service import admin
-from sweephand.records import dataclass
+from sweephand.base.records import dataclass
+from sweephand.server.facades.http import Answer, Operation, Route, Routes
+from sweephand.server.facades.native.context import KEYS_PATH, REASON_HEADER, Context
+from sweephand.server.facades.native.jobs import job_list, jobs, schedules
+from sweephand.server.facades.native.runs import runs
+from sweephand.server.facades.native.service import admin
 
 READ, WRITE, RUN, ERRORS = "jobs:read", "jobs:write", "runs:write", "errors:edit"
 ADMIN, PROVIDER = "admin", "provider:admin"
@@ -40,7 +40,7 @@ def rare(module: str, name: str) -> Operation:
         work: Operation = getattr(import_module(operation.__module__), name)
         return work(ctx)
 
-    operation.__name__, operation.__module__ = name, f"sweephand.facades.native.{module}"
+    operation.__name__, operation.__module__ = name, f"sweephand.server.facades.native.{module}"
     return operation
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.ids import is_uuid
 from sweephand.domain.members import fields
 from sweephand.domain.run import Kind
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.ids import is_uuid
 from sweephand.schedules.text.instants import parse_instant
 
 _STRANGE = re.compile(r"^[._-]|[^A-Za-z0-9._-]", re.ASCII)

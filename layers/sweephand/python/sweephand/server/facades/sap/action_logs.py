@@ -7,15 +7,15 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.schedule import Schedule, StateReason
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import Answer
-from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.times import shown
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.views import resources
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.sap.context import Context
+from sweephand.server.facades.sap.times import shown
+from sweephand.server.store.views import resources
 
 MOST = 200
 OF_JOB = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection
-from sweephand.errors import InvalidRequest, NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.fields import COLLECTION
-from sweephand.facades.sap.jobs import OK, make_collection
-from sweephand.flow.tenants import tenancy
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.sap.context import Context
+from sweephand.server.facades.sap.fields import COLLECTION
+from sweephand.server.facades.sap.jobs import OK, make_collection
+from sweephand.server.flow.tenants import tenancy
 
 NAME = "ASYNC_EXEC_TIMEOUT"
 _NUMBER = re.compile(r"-?[0-9]{1,400}", re.ASCII)

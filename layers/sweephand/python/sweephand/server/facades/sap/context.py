@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar
 
+from sweephand.base.errors import InvalidRequest, NotFound
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest, NotFound
-from sweephand.facades import strict_json
-from sweephand.facades.api import RequestContext
-from sweephand.facades.sap.fields import FACADE
-from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.tenants.integer_ids import Ordinals
-from sweephand.records import dataclass
-from sweephand.security.caller import PROVIDER, Caller, is_tenant_name
+from sweephand.server.facades import strict_json
+from sweephand.server.facades.api import RequestContext
+from sweephand.server.facades.sap.fields import FACADE
+from sweephand.server.flow.job_parts.change_log import By, Operation
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.tenants.integer_ids import Ordinals
+from sweephand.server.security.caller import PROVIDER, Caller, is_tenant_name
 
 T = TypeVar("T")
 MAX_BODY = 102_400

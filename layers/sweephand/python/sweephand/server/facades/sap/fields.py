@@ -12,19 +12,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sweephand import actions
-from sweephand.actions.auth.authentication import STACK
-from sweephand.actions.headers import MASK
-from sweephand.actions.payloads import json_payload
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import text
 from sweephand.domain.job import ActionDraft, ActionSpec, Activation, Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.members import fields
 from sweephand.domain.schedule import PAST_GRACE
-from sweephand.errors import InvalidRequest
-from sweephand.facades import strict_json
-from sweephand.facades.sap import times
 from sweephand.schedules.text.duration import read_interval
-from sweephand.security.guard import GuardSettings
+from sweephand.server import actions
+from sweephand.server.actions.auth.authentication import STACK
+from sweephand.server.actions.headers import MASK
+from sweephand.server.actions.payloads import json_payload
+from sweephand.server.facades import strict_json
+from sweephand.server.facades.sap import times
+from sweephand.server.security.guard import GuardSettings
 
 FACADE = "sap"
 COLLECTION = "sap"
@@ -220,7 +220,7 @@ def _action(
 def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
     """Returns Basic with the sent user, or else the stored authentication with a sent password, or else none.
 
-    A call without authentication sends the stack's own token, if there is one (actions/http.py).
+    A call without authentication sends the stack's own token, if there is one (server/actions/http.py).
     """
     user, password = given.get("user"), given.get("password")
     if user not in (None, ""):

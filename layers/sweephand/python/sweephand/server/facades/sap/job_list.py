@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import Job
 from sweephand.domain.members.fields import shown
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.sap import bodies
-from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.fields import ENDPOINT, FACADE, TASK
-from sweephand.facades.sap.pages import Page
-from sweephand.security.caller import PROVIDER
-from sweephand.store.views import jobs as views
-from sweephand.store.views import tenants
+from sweephand.server.facades.sap import bodies
+from sweephand.server.facades.sap.context import Context
+from sweephand.server.facades.sap.fields import ENDPOINT, FACADE, TASK
+from sweephand.server.facades.sap.pages import Page
+from sweephand.server.security.caller import PROVIDER
+from sweephand.server.store.views import jobs as views
+from sweephand.server.store.views import tenants
 
 OWN = views.Filters(facade=FACADE)
 MOST_TENANTS = 10_000

@@ -7,21 +7,21 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound
 from sweephand.domain.collection import Collection, Retention
 from sweephand.domain.job import JobDraft, Payload, ScheduleDraft
-from sweephand.errors import Conflict, InvalidRequest, NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies, fields, job_list
-from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.fields import COLLECTION, FACADE
-from sweephand.facades.sap.pages import envelope, page_of
-from sweephand.facades.sap.schedule_edits import edited
-from sweephand.flow.job_parts.change_log import Operation
-from sweephand.flow.jobs import change, creation, deletion, drafts, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.tenants import tenancy
 from sweephand.schedules.rule import of_answer
-from sweephand.store.views import jobs as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.sap import bodies, fields, job_list
+from sweephand.server.facades.sap.context import Context
+from sweephand.server.facades.sap.fields import COLLECTION, FACADE
+from sweephand.server.facades.sap.pages import envelope, page_of
+from sweephand.server.facades.sap.schedule_edits import edited
+from sweephand.server.flow.job_parts.change_log import Operation
+from sweephand.server.flow.jobs import change, creation, deletion, drafts, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.views import jobs as views
 
 OK = {"success": True}
 TRIES = 5

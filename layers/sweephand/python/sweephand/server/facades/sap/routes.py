@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sweephand.errors import InvalidRequest, NotFound, RateLimited, SweephandError, Unauthenticated, Unavailable
-from sweephand.facades.api import Api, Visit
-from sweephand.facades.http import Answer, Operation, Request, Route, Routes
-from sweephand.facades.sap import action_logs, config, jobs, runs, schedules, search
-from sweephand.facades.sap.context import Context
-from sweephand.flow.rates import Limit, RateMeter
-from sweephand.flow.tenants.integer_ids import Ordinals
+from sweephand.base.errors import InvalidRequest, NotFound, RateLimited, SweephandError, Unauthenticated, Unavailable
+from sweephand.server.facades.api import Api, Visit
+from sweephand.server.facades.http import Answer, Operation, Request, Route, Routes
+from sweephand.server.facades.sap import action_logs, config, jobs, runs, schedules, search
+from sweephand.server.facades.sap.context import Context
+from sweephand.server.flow.rates import Limit, RateMeter
+from sweephand.server.flow.tenants.integer_ids import Ordinals
 
 READ, WRITE, RUN = "jobs:read", "jobs:write", "runs:write"
 JOBS, JOB = "/scheduler/jobs", "/scheduler/jobs/{job}"

@@ -7,24 +7,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound
+from sweephand.base.ids import is_uuid, run_uuid
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.members import fields as members
 from sweephand.domain.members.json_text import dumps
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import Conflict, InvalidRequest, NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies, fields
-from sweephand.facades.sap.context import MAX_BODY, Context
-from sweephand.facades.sap.jobs import OK
-from sweephand.facades.sap.pages import MOST, Page, envelope, page_of
-from sweephand.flow.jobs import lookup
-from sweephand.flow.runs import results
-from sweephand.flow.series.ranges import StandsForMany
-from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.views import runs as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.sap import bodies, fields
+from sweephand.server.facades.sap.context import MAX_BODY, Context
+from sweephand.server.facades.sap.jobs import OK
+from sweephand.server.facades.sap.pages import MOST, Page, envelope, page_of
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.runs import results
+from sweephand.server.flow.series.ranges import StandsForMany
+from sweephand.server.store.views import runs as views
 
 MOST_RUNS = 200
 COUNTED = 1_000

@@ -24,7 +24,7 @@ members that only an answer has (`modifiedAt`, `nextRunAt`), because the client 
 
 Nothing runs after the end of the schedule or of its job. Switching a schedule on after it is refused. A schedule that
 is sent as part of its job is stored and stays over instead, so that an ended schedule never blocks its job. Changes of
-recurring schedules are checked by the table in flow/jobs/last_instant.py.
+recurring schedules are checked by the table in server/flow/jobs/last_instant.py.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import run_uuid
 from sweephand.domain.instants import EPOCH, epoch_ms, text, up_to_second
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import LIVE, Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.sap import bodies, fields
-from sweephand.flow.jobs import drafts, schedule_timing
-from sweephand.flow.series import replan
-from sweephand.flow.world import World
-from sweephand.ids import run_uuid
 from sweephand.schedules.timing import Timing, load_or_never, parse
-from sweephand.store.views import runs as views
+from sweephand.server.facades.sap import bodies, fields
+from sweephand.server.flow.jobs import drafts, schedule_timing
+from sweephand.server.flow.series import replan
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import runs as views
 
 ONLY_READ = {"modifiedAt", "nextRunAt"}
 """Members of an answer that no request needs."""

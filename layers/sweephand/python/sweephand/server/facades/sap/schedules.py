@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies, fields, runs
-from sweephand.facades.sap import schedule_edits as one_time
-from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.jobs import OK, schedule_bodies
-from sweephand.facades.sap.pages import envelope, page_of
-from sweephand.facades.sap.schedule_edits import edited
-from sweephand.flow.job_parts.change_log import Operation
-from sweephand.flow.jobs import change, drafts, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.sap import bodies, fields, runs
+from sweephand.server.facades.sap import schedule_edits as one_time
+from sweephand.server.facades.sap.context import Context
+from sweephand.server.facades.sap.jobs import OK, schedule_bodies
+from sweephand.server.facades.sap.pages import envelope, page_of
+from sweephand.server.facades.sap.schedule_edits import edited
+from sweephand.server.flow.job_parts.change_log import Operation
+from sweephand.server.flow.jobs import change, drafts, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
 
 MOST_LOGS = 200
 

@@ -14,22 +14,22 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from sweephand import threads
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import from_s_if_any
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import Answer
-from sweephand.facades.sap import bodies
-from sweephand.facades.sap.context import Context
-from sweephand.facades.sap.fields import shown_target, user_of
-from sweephand.facades.sap.job_list import Listed, all_of, read, tenants_of
-from sweephand.facades.sap.jobs import schedule_bodies
-from sweephand.facades.sap.pages import Page, envelope, page_of
-from sweephand.facades.sap.times import shown
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.records import dataclass
 from sweephand.schedules.text.instants import parse_instant
+from sweephand.server import threads
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.sap import bodies
+from sweephand.server.facades.sap.context import Context
+from sweephand.server.facades.sap.fields import shown_target, user_of
+from sweephand.server.facades.sap.job_list import Listed, all_of, read, tenants_of
+from sweephand.server.facades.sap.jobs import schedule_bodies
+from sweephand.server.facades.sap.pages import Page, envelope, page_of
+from sweephand.server.facades.sap.times import shown
+from sweephand.server.flow.jobs.lookup import Planned
 
 LONGEST = 1_000
 CHUNK = 50

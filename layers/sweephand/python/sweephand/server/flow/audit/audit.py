@@ -12,25 +12,25 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import FAR, epoch_s, from_s, text_ms
 from sweephand.domain.schedule import LIVE, OVER, Schedule
-from sweephand.errors import Unavailable
-from sweephand.flow.audit import reconcile
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.table import ScheduleItem, StatsItem
-from sweephand.store.index import next_run_index
-from sweephand.store.jobs import jobs
-from sweephand.store.tenants import audits
-from sweephand.store.tenants.audits import LastAudit, Round
-from sweephand.telemetry import where
-from sweephand.threads import at_once
+from sweephand.server.flow.audit import reconcile
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.table import ScheduleItem, StatsItem
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.tenants import audits
+from sweephand.server.store.tenants.audits import LastAudit, Round
+from sweephand.server.telemetry import where
+from sweephand.server.threads import at_once
 
 with lazy():
     from sweephand.domain import event
-    from sweephand.flow import events
+    from sweephand.server.flow import events
 
 SEARCHES_S = 60.0
 """After this time, no further shard is searched for stopped series; the next audit begins with that shard."""

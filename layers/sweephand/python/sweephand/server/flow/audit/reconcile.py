@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.instants import EPOCH, FAR, epoch_s, from_ms
 from sweephand.domain.message import Pointer, occurrence
@@ -22,24 +24,22 @@ from sweephand.domain.occurrences.misfire import Span
 from sweephand.domain.run import Run, State
 from sweephand.domain.runs.admission import MAX_AGE
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, names_zone
-from sweephand.flow.audit import write_off
-from sweephand.flow.jobs import completion
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing, load
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Written
-from sweephand.store.dynamo.expressions import Action, add, assign
-from sweephand.store.dynamo.table import RunItem, ScheduleItem, StatsItem
-from sweephand.store.index import next_run_index
-from sweephand.store.jobs import generations, jobs
-from sweephand.store.runs import ledger, stats
-from sweephand.store.views import runs as views
+from sweephand.server.flow.audit import write_off
+from sweephand.server.flow.jobs import completion
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused, Written
+from sweephand.server.store.dynamo.expressions import Action, add, assign
+from sweephand.server.store.dynamo.table import RunItem, ScheduleItem, StatsItem
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.jobs import generations, jobs
+from sweephand.server.store.runs import ledger, stats
+from sweephand.server.store.views import runs as views
 
 with lazy():
-    from sweephand.flow.series import moving
+    from sweephand.server.flow.series import moving
 
 SETTLED_AFTER = timedelta(minutes=10)
 """An instant that is older than this must have its row in the ledger."""

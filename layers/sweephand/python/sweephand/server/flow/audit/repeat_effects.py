@@ -9,17 +9,17 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Job
 from sweephand.domain.run import Run
 from sweephand.domain.runs import run_action
-from sweephand.errors import Unavailable
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger
-from sweephand.store.views import jobs as lists
-from sweephand.store.views import runs as views
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.views import jobs as lists
+from sweephand.server.store.views import runs as views
 
 DEADLINE_S = 600.0
 PAGE = 100

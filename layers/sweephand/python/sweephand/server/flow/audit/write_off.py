@@ -15,10 +15,10 @@ from sweephand.domain.occurrences.generations import Owed
 from sweephand.domain.occurrences.misfire import Span
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule
-from sweephand.flow.series import ranges
-from sweephand.flow.world import World
-from sweephand.store.dynamo.table import StatsItem
-from sweephand.store.runs import ledger, stats
+from sweephand.server.flow.series import ranges
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.table import StatsItem
+from sweephand.server.store.runs import ledger, stats
 
 
 def forget(world: World, schedule: Schedule, before: StatsItem, there: Account, span: Span) -> None:

@@ -10,21 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 
+from sweephand.base.errors import SweephandError, Unavailable
+from sweephand.base.lazy import lazy
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState, Page
 from sweephand.domain.schedule import Lane
-from sweephand.errors import SweephandError, Unavailable
-from sweephand.flow import events
-from sweephand.flow.operations import verbs
-from sweephand.flow.verdict import AGAIN, DONE, Delivered, Verdict
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.operations import operations as store
-from sweephand.telemetry import where
+from sweephand.server.flow import events
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.verdict import AGAIN, DONE, Delivered, Verdict
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.operations import operations as store
+from sweephand.server.telemetry import where
 
 with lazy():
-    from sweephand.flow.errors import failures
+    from sweephand.server.flow.errors import failures
 
 STRETCH_S = 60.0
 """No further page begins after this long: half of the function's time limit."""
@@ -182,10 +182,10 @@ MODULES: Mapping[OperationKind, str] = {
 
 def work_of(kind: OperationKind) -> Work:
     """Returns the function that processes a page of this kind of operation."""
-    work: Work = import_module(f"sweephand.flow.bulk.{MODULES[kind]}").page
+    work: Work = import_module(f"sweephand.server.flow.bulk.{MODULES[kind]}").page
     return work
 
 
 def clear(world: World, operation: Operation) -> None:
     """Removes what a cancelled operation has written. Raises Unavailable."""
-    import_module(f"sweephand.flow.bulk.{MODULES[operation.kind]}").clear(world, operation)
+    import_module(f"sweephand.server.flow.bulk.{MODULES[operation.kind]}").clear(world, operation)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import islice
 
+from sweephand.base.errors import NotFound
 from sweephand.domain.operation import Operation, Page
-from sweephand.errors import NotFound
-from sweephand.flow.jobs import deletion
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.store.views import jobs as lists
+from sweephand.server.flow.jobs import deletion
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import jobs as lists
 
 JOBS = 25
 

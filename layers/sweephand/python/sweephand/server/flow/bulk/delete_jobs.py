@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from functools import partial
 
+from sweephand.base.errors import InvalidRequest, NotFound, PreconditionFailed
 from sweephand.domain.job import Job
 from sweephand.domain.operation import Operation, OperationKind, Page
-from sweephand.errors import InvalidRequest, NotFound, PreconditionFailed
-from sweephand.flow.bulk import some_jobs
-from sweephand.flow.bulk.some_jobs import Done
-from sweephand.flow.job_parts.change_log import By
-from sweephand.flow.jobs import deletion
-from sweephand.flow.operations import verbs
-from sweephand.flow.world import World
-from sweephand.store.views import jobs as lists
-from sweephand.store.views.jobs import Filters
+from sweephand.server.flow.bulk import some_jobs
+from sweephand.server.flow.bulk.some_jobs import Done
+from sweephand.server.flow.job_parts.change_log import By
+from sweephand.server.flow.jobs import deletion
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import jobs as lists
+from sweephand.server.store.views.jobs import Filters
 
 
 def begin(world: World, tenant: str, filters: Filters, count: int, by: By) -> tuple[int, Operation | None]:

@@ -14,20 +14,20 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand.base.errors import QuotaExceeded
+from sweephand.base.records import dataclass
 from sweephand.domain.operation import Operation, OperationKind, OperationState, Page
 from sweephand.domain.runs import run_file
 from sweephand.domain.runs.run_file import MEDIA_TYPES, Format
-from sweephand.errors import QuotaExceeded
-from sweephand.flow.idempotency import Once
-from sweephand.flow.operations import verbs
-from sweephand.flow.runs import run_lists
-from sweephand.flow.runs.run_lists import JobNames, Wanted
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.operations import operations as store
-from sweephand.store.operations.files import LEAST_PIECE
-from sweephand.store.views.runs import RunMark, Span
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.runs import run_lists
+from sweephand.server.flow.runs.run_lists import JobNames, Wanted
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.operations import operations as store
+from sweephand.server.store.operations.files import LEAST_PIECE
+from sweephand.server.store.views.runs import RunMark, Span
 
 AT_ONCE = 3
 """Open exports of a tenant, paused ones included."""

@@ -13,20 +13,20 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import islice
 
+from sweephand.base.errors import Conflict, NotFound
 from sweephand.domain.operation import Operation, Page
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow.calendars import calendars
-from sweephand.flow.jobs import deletion
-from sweephand.flow.tenants import applications, tenancy
-from sweephand.flow.world import World
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.index import suspended
-from sweephand.store.jobs import directory
-from sweephand.store.tenants import counts, tenants, watches
-from sweephand.store.views import jobs as lists
-from sweephand.store.views import resources
-from sweephand.store.views import tenants as views
+from sweephand.server.flow.calendars import calendars
+from sweephand.server.flow.jobs import deletion
+from sweephand.server.flow.tenants import applications, tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.index import suspended
+from sweephand.server.store.jobs import directory
+from sweephand.server.store.tenants import counts, tenants, watches
+from sweephand.server.store.views import jobs as lists
+from sweephand.server.store.views import resources
+from sweephand.server.store.views import tenants as views
 
 JOBS = 25
 PAGE_S = 10.0

@@ -21,20 +21,20 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from sweephand.base.errors import Conflict, NotFound, SweephandError, Unavailable
+from sweephand.base.records import dataclass
 from sweephand.domain.failure import Failure, Group
 from sweephand.domain.instants import from_ms
 from sweephand.domain.job import DEFAULT_COLLECTION
 from sweephand.domain.operation import WAITS_FOR, Operation, Page
 from sweephand.domain.run import FAILED, RAN, Kind, Run
-from sweephand.errors import Conflict, NotFound, SweephandError, Unavailable
-from sweephand.flow.errors import failures
-from sweephand.flow.manual import rerun
-from sweephand.flow.manual.rerun import Asking, Wanted
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.errors import failures as store
-from sweephand.store.runs import overlap_slots
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.manual import rerun
+from sweephand.server.flow.manual.rerun import Asking, Wanted
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.errors import failures as store
+from sweephand.server.store.runs import overlap_slots
 
 SPAN_S = 10
 """Seconds over which one page spreads its messages; a pause takes effect after that."""

@@ -12,11 +12,11 @@ from enum import Enum, auto
 from itertools import islice
 from typing import Any
 
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Job, JobState
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.views import jobs as lists
-from sweephand.store.views.jobs import Filters
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import jobs as lists
+from sweephand.server.store.views.jobs import Filters
 
 AT_ONCE = 100
 """More jobs than this become an operation."""

@@ -14,21 +14,21 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import CLOSED_FACADES, Job, Pause
 from sweephand.domain.operation import Operation, OperationKind, Page
-from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed
-from sweephand.flow.bulk import some_jobs
-from sweephand.flow.bulk.some_jobs import Done, Some
-from sweephand.flow.idempotency import Once
-from sweephand.flow.job_parts import change_log
-from sweephand.flow.job_parts.change_log import By
-from sweephand.flow.jobs import change
-from sweephand.flow.operations import verbs
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.views import jobs as lists
-from sweephand.store.views.jobs import Filters
+from sweephand.server.flow.bulk import some_jobs
+from sweephand.server.flow.bulk.some_jobs import Done, Some
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.job_parts import change_log
+from sweephand.server.flow.job_parts.change_log import By
+from sweephand.server.flow.jobs import change
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import jobs as lists
+from sweephand.server.store.views.jobs import Filters
 
 
 @dataclass(frozen=True)

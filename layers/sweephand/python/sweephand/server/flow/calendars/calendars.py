@@ -8,20 +8,20 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, Unavailable, name_taken
 from sweephand.domain.calendar import Calendar, Version, reference_of
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, InvalidRequest, NotFound, Unavailable, name_taken
-from sweephand.flow.concurrency import Moved, require_revision, tolerated, until_unmoved
-from sweephand.flow.idempotency import Once, check_once, once_ops
-from sweephand.flow.jobs.change import follow_calendars
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.calendars import calendars as store
-from sweephand.store.dynamo.conditional import Cancelled, Refused
-from sweephand.store.tenants import tenants
-from sweephand.store.views import resources
+from sweephand.server.flow.concurrency import Moved, require_revision, tolerated, until_unmoved
+from sweephand.server.flow.idempotency import Once, check_once, once_ops
+from sweephand.server.flow.jobs.change import follow_calendars
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.calendars import calendars as store
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused
+from sweephand.server.store.tenants import tenants
+from sweephand.server.store.views import resources
 
 
 def create(world: World, wanted: Calendar, actor: str | None, once: Once | None = None) -> Calendar:

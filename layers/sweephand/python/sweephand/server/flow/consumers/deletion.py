@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from sweephand.base.errors import Conflict
 from sweephand.domain.consumer import consumer_of
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN
-from sweephand.errors import Conflict
-from sweephand.flow.concurrency import Moved, until_unmoved
-from sweephand.flow.consumers import leases
-from sweephand.flow.tenants import absence
-from sweephand.flow.tenants.absence import Back
-from sweephand.flow.world import World
-from sweephand.store.consumers import consumers as store
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.views import jobs as lists
+from sweephand.server.flow.concurrency import Moved, until_unmoved
+from sweephand.server.flow.consumers import leases
+from sweephand.server.flow.tenants import absence
+from sweephand.server.flow.tenants.absence import Back
+from sweephand.server.flow.world import World
+from sweephand.server.store.consumers import consumers as store
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.views import jobs as lists
 
 MOST_JOBS = 10_000
 """Jobs that one request looks through, some 5,000 read units."""

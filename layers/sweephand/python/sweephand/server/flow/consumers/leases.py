@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.errors import Conflict, NotFound
 from sweephand.domain.consumer import Consumer, Phase
 from sweephand.domain.instants import text_ms
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
-from sweephand.flow.runs.replay import send_word
-from sweephand.flow.tenants import absence
-from sweephand.flow.world import World
-from sweephand.store.consumers import consumers as store
-from sweephand.store.dynamo.conditional import Refused
+from sweephand.server.flow.concurrency import Moved, tolerated, until_unmoved
+from sweephand.server.flow.runs.replay import send_word
+from sweephand.server.flow.tenants import absence
+from sweephand.server.flow.world import World
+from sweephand.server.store.consumers import consumers as store
+from sweephand.server.store.dynamo.conditional import Refused
 
 CHANGES = "changes of this consumer"
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, occurrence
@@ -18,27 +20,25 @@ from sweephand.domain.occurrences.account import Account
 from sweephand.domain.occurrences.generations import Owed
 from sweephand.domain.run import FAILED, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.flow.audit import reconcile
-from sweephand.flow.job_parts.clean_up_rows import Place, delete_schedules
-from sweephand.flow.runs import effects, settle
-from sweephand.flow.series import ranges, replan
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import CatchUpItem, CleanUpItem, ScheduleItem
-from sweephand.store.jobs import clean_ups, jobs
-from sweephand.store.runs import ledger, stats
-from sweephand.store.views import runs as views
+from sweephand.server.flow.audit import reconcile
+from sweephand.server.flow.job_parts.clean_up_rows import Place, delete_schedules
+from sweephand.server.flow.runs import effects, settle
+from sweephand.server.flow.series import ranges, replan
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import CatchUpItem, CleanUpItem, ScheduleItem
+from sweephand.server.store.jobs import clean_ups, jobs
+from sweephand.server.store.runs import ledger, stats
+from sweephand.server.store.views import runs as views
 
 with lazy():
     from sweephand.domain import failure
-    from sweephand.flow.errors import failures
-    from sweephand.store.dynamo import flat_models
+    from sweephand.server.flow.errors import failures
+    from sweephand.server.store.dynamo import flat_models
 
 RECHECK_AFTER = timedelta(seconds=20)
 PAGE = 100

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sweephand.domain import watched
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.world import World
-from sweephand.store.tenants import applications
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.world import World
+from sweephand.server.store.tenants import applications
 
 
 def measure(world: World) -> None:

@@ -10,24 +10,24 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.lazy import lazy
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.run import Reason, State
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.flow.runs import execute, gate_rows
-from sweephand.flow.verdict import AGAIN, DONE, Delivered, RunMessage, Verdict, delivered
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import BATCH_MOST, Delivery
-from sweephand.store.runs import gate
-from sweephand.telemetry import where
-from sweephand.threads import Threads, at_once
+from sweephand.server.flow.runs import execute, gate_rows
+from sweephand.server.flow.verdict import AGAIN, DONE, Delivered, RunMessage, Verdict, delivered
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import BATCH_MOST, Delivery
+from sweephand.server.store.runs import gate
+from sweephand.server.telemetry import where
+from sweephand.server.threads import Threads, at_once
 
 with lazy():
-    from sweephand.flow.bulk import carry_on
-    from sweephand.flow.delivery import backlogs
-    from sweephand.flow.runs import ecs_tasks
+    from sweephand.server.flow.bulk import carry_on
+    from sweephand.server.flow.delivery import backlogs
+    from sweephand.server.flow.runs import ecs_tasks
 
 TAKEN_FOR_S = 15.0
 """After this long, half of the function's time, no further letters are taken; the next minute takes the rest."""

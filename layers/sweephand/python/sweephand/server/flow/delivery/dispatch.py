@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field
 
+from sweephand.base.errors import NotFound, Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.message import Pointer, Subject, Unreadable, decode
 from sweephand.domain.schedule import Lane
-from sweephand.errors import NotFound, Unavailable
-from sweephand.flow.runs import execute
-from sweephand.flow.verdict import AGAIN, DONE, LEASE_MARGIN_S, Delivered, Verdict, back_in_s, delivered, measure
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.runs import gate
-from sweephand.telemetry import where
-from sweephand.threads import Threads
+from sweephand.server.flow.runs import execute
+from sweephand.server.flow.verdict import AGAIN, DONE, LEASE_MARGIN_S, Delivered, Verdict, back_in_s, delivered, measure
+from sweephand.server.flow.world import World
+from sweephand.server.store.runs import gate
+from sweephand.server.telemetry import where
+from sweephand.server.threads import Threads
 
 with lazy():
-    from sweephand.flow.calendars import calendars
-    from sweephand.flow.deletes import clean_up
-    from sweephand.flow.flow_keys import waiting_line
-    from sweephand.flow.jobs import completion, large_changes
-    from sweephand.flow.lifecycle import ended_jobs, pause_end
-    from sweephand.flow.runs import ecs_tasks, replay, unclaimed
-    from sweephand.flow.series import holding, moving
-    from sweephand.flow.tenants import absence
+    from sweephand.server.flow.calendars import calendars
+    from sweephand.server.flow.deletes import clean_up
+    from sweephand.server.flow.flow_keys import waiting_line
+    from sweephand.server.flow.jobs import completion, large_changes
+    from sweephand.server.flow.lifecycle import ended_jobs, pause_end
+    from sweephand.server.flow.runs import ecs_tasks, replay, unclaimed
+    from sweephand.server.flow.series import holding, moving
+    from sweephand.server.flow.tenants import absence
 
 _threads = Threads("run")
 _at_once, _with_more = _threads.map, _threads.work

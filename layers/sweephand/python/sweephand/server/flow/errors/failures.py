@@ -12,25 +12,25 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, example_of, signature_of
 from sweephand.domain.job import DEFAULT_COLLECTION, Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Run
-from sweephand.errors import Conflict, InvalidRequest, NotFound
-from sweephand.flow.concurrency import TRIES, Moved, too_many, until_unmoved
-from sweephand.flow.idempotency import Once, check_once, once_ops
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import Cancelled, Refused, Written
-from sweephand.store.errors import failures as store
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger
-from sweephand.store.tenants import tenants
-from sweephand.store.views import resources
+from sweephand.server.flow.concurrency import TRIES, Moved, too_many, until_unmoved
+from sweephand.server.flow.idempotency import Once, check_once, once_ops
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused, Written
+from sweephand.server.store.errors import failures as store
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.tenants import tenants
+from sweephand.server.store.views import resources
 
 with lazy():
-    from sweephand.flow import events
+    from sweephand.server.flow import events
 
 WARNED_AHEAD, WARNED_TOGETHER = timedelta(days=2), timedelta(days=3)
 """An event is published two days before the first failure expires.

@@ -11,15 +11,15 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 
-from sweephand import threads
+from sweephand.base.records import dataclass
 from sweephand.domain.failure import Group
 from sweephand.domain.flow_keys.circuits import target_of
 from sweephand.domain.job import ActionSpec, Job, by_owner
-from sweephand.flow.errors import failures
-from sweephand.flow.errors.failures import OpenRuns
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.views import jobs
+from sweephand.server import threads
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.errors.failures import OpenRuns
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import jobs
 
 MOST_GROUPS, COUNTED = 500, 100
 """Groups in one answer, and runs that it counts in each group: at most some 1,500 read units."""

@@ -13,6 +13,9 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.flow_keys import circuits, flow_keys
 from sweephand.domain.flow_keys.circuits import Circuit, Sign, target_of
 from sweephand.domain.flow_keys.flow_key_lines import Patience
@@ -21,22 +24,19 @@ from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.runs.admission import MAX_AGE, End
 from sweephand.domain.runs.open_attempt import OpenAttempt
-from sweephand.errors import Unavailable
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.flow_keys import turnstiles
-from sweephand.flow.flow_keys.waiting_line import call_next
-from sweephand.flow.verdict import AGAIN, DONE, Verdict
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.flow_keys import circuits as circuit_rows
-from sweephand.store.flow_keys import flow_key_lines as lines
-from sweephand.store.flow_keys import flow_keys as store
-from sweephand.store.runs import ledger
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.flow_keys import turnstiles
+from sweephand.server.flow.flow_keys.waiting_line import call_next
+from sweephand.server.flow.verdict import AGAIN, DONE, Verdict
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.flow_keys import circuits as circuit_rows
+from sweephand.server.store.flow_keys import flow_key_lines as lines
+from sweephand.server.store.flow_keys import flow_keys as store
+from sweephand.server.store.runs import ledger
 
 with lazy():
-    from sweephand.flow import events
+    from sweephand.server.flow import events
 
 REMEMBERED = 10_000
 

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from sweephand.base.errors import Conflict, NotFound, name_taken
 from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.job import Pause
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound, name_taken
-from sweephand.flow.concurrency import Moved, require_revision, tolerated, until_unmoved
-from sweephand.flow.flow_keys import turnstiles
-from sweephand.flow.idempotency import Once, check_once, once_ops
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.flow_keys import circuits
-from sweephand.store.flow_keys import flow_keys as store
+from sweephand.server.flow.concurrency import Moved, require_revision, tolerated, until_unmoved
+from sweephand.server.flow.flow_keys import turnstiles
+from sweephand.server.flow.idempotency import Once, check_once, once_ops
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.flow_keys import circuits
+from sweephand.server.store.flow_keys import flow_keys as store
 
 
 def create(world: World, wanted: FlowKey, actor: str | None = None, once: Once | None = None) -> FlowKey:

@@ -7,13 +7,13 @@ from concurrent.futures import Future
 from dataclasses import field
 from threading import Lock
 
+from sweephand.base.records import dataclass
 from sweephand.domain.flow_keys import flow_keys
 from sweephand.domain.flow_keys.flow_keys import Answer, Ask, Go, Turnstile
-from sweephand.flow.concurrency import too_many
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.flow_keys import flow_keys as store
+from sweephand.server.flow.concurrency import too_many
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.flow_keys import flow_keys as store
 
 TRIES = 20
 TURN_BYTES = 9

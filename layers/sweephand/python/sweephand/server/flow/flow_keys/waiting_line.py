@@ -10,15 +10,15 @@ from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import Run
 from sweephand.domain.runs import admission
 from sweephand.domain.schedule import Lane
-from sweephand.flow.concurrency import Moved, until_unmoved
-from sweephand.flow.flow_keys import turnstiles
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.flow_keys import circuits
-from sweephand.store.flow_keys import flow_key_lines as lines
-from sweephand.store.flow_keys import flow_keys as store
-from sweephand.store.runs import gate, ledger
+from sweephand.server.flow.concurrency import Moved, until_unmoved
+from sweephand.server.flow.flow_keys import turnstiles
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.flow_keys import circuits
+from sweephand.server.store.flow_keys import flow_key_lines as lines
+from sweephand.server.store.flow_keys import flow_keys as store
+from sweephand.server.store.runs import gate, ledger
 
 PAGE = 100
 PAGES = 5

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
 from sweephand.domain.schedule import Schedule
-from sweephand.records import dataclass
 
 if TYPE_CHECKING:
-    from sweephand.store.jobs.own_hooks import ByName
+    from sweephand.server.store.jobs.own_hooks import ByName
 
 from collections.abc import Iterable
 from enum import StrEnum
 
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Entry
-from sweephand.flow.world import World
+from sweephand.server.flow.world import World
 
 
 class Operation(StrEnum):

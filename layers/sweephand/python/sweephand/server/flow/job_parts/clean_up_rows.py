@@ -7,22 +7,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import OVER, Lane, Schedule, ScheduleState
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import CleanUpItem
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import CleanUpItem
+from sweephand.server.store.jobs import jobs
 
 with lazy():
-    from sweephand.store.dynamo import flat_models
+    from sweephand.server.store.dynamo import flat_models
 
 FIRST_CHECK = timedelta(seconds=30)
 

@@ -9,11 +9,11 @@ from sweephand.domain.collection import Retention
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
-from sweephand.flow.world import World
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op
-from sweephand.store.jobs import change_parts
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op
+from sweephand.server.store.jobs import change_parts
 
 FACADE = "sap"
 

@@ -7,16 +7,16 @@ nothing that a set can ask for.
 
 from __future__ import annotations
 
+from sweephand.base.errors import PreconditionFailed
 from sweephand.domain.job import Job
 from sweephand.domain.job_set import Member, Membership
-from sweephand.errors import PreconditionFailed
-from sweephand.flow.concurrency import Moved
-from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.world import World
-from sweephand.store.dynamo.conditional import Cancelled, Op
-from sweephand.store.job_sets import job_sets
-from sweephand.store.job_sets.job_sets import JobSet
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.concurrency import Moved
+from sweephand.server.flow.job_parts.change_log import By, Operation
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Cancelled, Op
+from sweephand.server.store.job_sets import job_sets
+from sweephand.server.store.job_sets.job_sets import JobSet
+from sweephand.server.store.jobs import jobs
 
 OLD = "old member"
 """The part that removes a member whose key has changed."""

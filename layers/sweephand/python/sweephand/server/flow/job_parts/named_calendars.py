@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, QuotaExceeded
 from sweephand.domain.calendar import MOST_OF_A_JOB, Calendar
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import OVER, Schedule
-from sweephand.errors import InvalidRequest, QuotaExceeded
-from sweephand.flow.job_parts.change_log import Step
-from sweephand.flow.world import World
 from sweephand.schedules.calendars import calendar_uses
 from sweephand.schedules.calendars import calendars as mathematics
 from sweephand.schedules.timing import load_or_never, packed_with_calendars
-from sweephand.store.calendars import calendars as store
-from sweephand.store.dynamo.conditional import Op
+from sweephand.server.flow.job_parts.change_log import Step
+from sweephand.server.flow.world import World
+from sweephand.server.store.calendars import calendars as store
+from sweephand.server.store.dynamo.conditional import Op
 
 MEMBER = calendar_uses.FIELD
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sweephand.base.errors import QuotaExceeded
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job
-from sweephand.errors import QuotaExceeded
-from sweephand.flow.concurrency import Moved
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.dynamo.conditional import Op
-from sweephand.store.tenants import tenants
+from sweephand.server.flow.concurrency import Moved
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Op
+from sweephand.server.store.tenants import tenants
 
 if TYPE_CHECKING:
-    from sweephand.store.tenants.counts import NoRoom
+    from sweephand.server.store.tenants.counts import NoRoom
 
 with lazy():
-    from sweephand.store.tenants import counts, usage
+    from sweephand.server.store.tenants import counts, usage
 
 
 def count_ops(

@@ -10,22 +10,22 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from sweephand import actions
+from sweephand.base.errors import InvalidRequest, NotFound
+from sweephand.base.lazy import lazy
 from sweephand.domain import application
 from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Inline, Job
 from sweephand.domain.jobs.job_state import OwnHooks
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest, NotFound
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.jobs import jobs
-from sweephand.store.jobs import own_hooks as store
-from sweephand.store.jobs.own_hooks import ByName
+from sweephand.server import actions
+from sweephand.server.flow.world import World
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.jobs import own_hooks as store
+from sweephand.server.store.jobs.own_hooks import ByName
 
 with lazy():
-    from sweephand.flow.tenants import applications
+    from sweephand.server.flow.tenants import applications
 
 
 def brings(schedule: Schedule | None, name: str) -> bool:

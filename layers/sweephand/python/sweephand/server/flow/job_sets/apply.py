@@ -11,28 +11,28 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 
+from sweephand.base.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
+from sweephand.base.records import dataclass
 from sweephand.domain import job_set as rules
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.job_set import Change, Member, Membership, Plan, Verb, Wanted
 from sweephand.domain.jobs.job_state import is_final
 from sweephand.domain.members.fields import shown
-from sweephand.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
-from sweephand.flow.idempotency import Once, note_deleted, was_deleted
-from sweephand.flow.job_parts import membership
-from sweephand.flow.job_parts.change_log import By
-from sweephand.flow.jobs import change, creation, deletion, lookup
-from sweephand.flow.jobs.creation import Begun
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.steps import DryRun
-from sweephand.flow.manual import manual
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.records import dataclass
 from sweephand.schedules.rule import limited_for
-from sweephand.store.job_sets import job_sets as store
-from sweephand.store.jobs import directory, jobs
-from sweephand.store.views import jobs as lists
+from sweephand.server.flow.idempotency import Once, note_deleted, was_deleted
+from sweephand.server.flow.job_parts import membership
+from sweephand.server.flow.job_parts.change_log import By
+from sweephand.server.flow.jobs import change, creation, deletion, lookup
+from sweephand.server.flow.jobs.creation import Begun
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.steps import DryRun
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.job_sets import job_sets as store
+from sweephand.server.store.jobs import directory, jobs
+from sweephand.server.store.views import jobs as lists
 
 
 @dataclass(frozen=True)

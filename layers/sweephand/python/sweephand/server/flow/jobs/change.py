@@ -8,6 +8,9 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from sweephand.base.errors import QuotaExceeded, Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain import application
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.job import IN_JOBS_TRANSACTION, Job, JobDraft, Payload, by_owner
@@ -17,25 +20,22 @@ from sweephand.domain.occurrences.generations import takes_effect
 from sweephand.domain.occurrences.index_row import Waits
 from sweephand.domain.runs.run_action import lane_of
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.errors import QuotaExceeded, Unavailable
-from sweephand.flow.concurrency import TRIES, Moved, require_revision, tolerated, too_many
-from sweephand.flow.idempotency import Once, check_once, once_ops
-from sweephand.flow.job_parts import clean_up_rows, quotas
-from sweephand.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
-from sweephand.flow.jobs import completion, creation, drafts, large_changes, lookup, requested, steps
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ChangeContext, ScheduleRequest
-from sweephand.flow.jobs.steps import DryRun
-from sweephand.flow.series import replan
-from sweephand.flow.series.replan import EXTRA_LOOK_AHEAD_S, Effect
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op
-from sweephand.store.jobs import change_parts, directory, history, jobs, turns
+from sweephand.server.flow.concurrency import TRIES, Moved, require_revision, tolerated, too_many
+from sweephand.server.flow.idempotency import Once, check_once, once_ops
+from sweephand.server.flow.job_parts import clean_up_rows, quotas
+from sweephand.server.flow.job_parts.change_log import BY_SERVICE, By, Operation, Step, entry
+from sweephand.server.flow.jobs import completion, creation, drafts, large_changes, lookup, requested, steps
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ChangeContext, ScheduleRequest
+from sweephand.server.flow.jobs.steps import DryRun
+from sweephand.server.flow.series import replan
+from sweephand.server.flow.series.replan import EXTRA_LOOK_AHEAD_S, Effect
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Op
+from sweephand.server.store.jobs import change_parts, directory, history, jobs, turns
 
 if TYPE_CHECKING:
     from sweephand.domain.job import Activation
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand.domain import consumer
-    from sweephand.flow import events
-    from sweephand.flow.job_parts import membership
-    from sweephand.flow.tenants import applications
+    from sweephand.server.flow import events
+    from sweephand.server.flow.job_parts import membership
+    from sweephand.server.flow.tenants import applications
 
 SCHEDULES_MOST = 1_000
 LISTED_WITHIN = timedelta(seconds=5)

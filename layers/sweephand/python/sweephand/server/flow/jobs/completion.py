@@ -6,7 +6,9 @@ import math
 from dataclasses import replace
 from datetime import timedelta
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import Unavailable
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Events
 from sweephand.domain.instants import EPOCH, FAR, epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.job import Job
@@ -14,28 +16,26 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN
 from sweephand.domain.run import FAILED, Kind, Run
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState, StateReason
-from sweephand.errors import Unavailable
-from sweephand.flow import retention
-from sweephand.flow.concurrency import TRIES, Moved, until_unmoved
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import ScheduleItem
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import stats
-from sweephand.store.tenants.tenants import TERMS_KEPT_S
-from sweephand.store.views import runs as views
+from sweephand.server.flow import retention
+from sweephand.server.flow.concurrency import TRIES, Moved, until_unmoved
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import ScheduleItem
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import stats
+from sweephand.server.store.tenants.tenants import TERMS_KEPT_S
+from sweephand.server.store.views import runs as views
 
 with lazy():
     from sweephand.domain.jobs import job_state
     from sweephand.domain.occurrences import series
-    from sweephand.flow import events
-    from sweephand.flow.job_parts import expiry
     from sweephand.schedules import timing as timings
-    from sweephand.store.index import next_run_index
-    from sweephand.store.jobs import directory
+    from sweephand.server.flow import events
+    from sweephand.server.flow.job_parts import expiry
+    from sweephand.server.store.index import next_run_index
+    from sweephand.server.store.jobs import directory
 
 SECOND = timedelta(seconds=1)
 

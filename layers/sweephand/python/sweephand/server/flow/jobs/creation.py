@@ -7,37 +7,37 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sweephand.base.errors import Conflict, InvalidRequest, Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain import application
 from sweephand.domain.collection import Collection, CollectionState, Events, Usage
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, by_owner
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import Conflict, InvalidRequest, Unavailable
-from sweephand.flow.concurrency import Moved, until_unmoved
-from sweephand.flow.idempotency import Once, earlier_answer, once_op
-from sweephand.flow.job_parts import quotas
-from sweephand.flow.job_parts.change_log import CREATED, By, Step, entry
-from sweephand.flow.jobs import drafts, requested, steps
-from sweephand.flow.jobs.large_changes import followed
-from sweephand.flow.jobs.lookup import Planned, find
-from sweephand.flow.jobs.requested import ChangeContext, ScheduleRequest
-from sweephand.flow.series import replan
-from sweephand.flow.series.replan import Effect
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import TRANSACTION_MOST, Cancelled, Contended, Op, Written
-from sweephand.store.jobs import directory, history, jobs
+from sweephand.server.flow.concurrency import Moved, until_unmoved
+from sweephand.server.flow.idempotency import Once, earlier_answer, once_op
+from sweephand.server.flow.job_parts import quotas
+from sweephand.server.flow.job_parts.change_log import CREATED, By, Step, entry
+from sweephand.server.flow.jobs import drafts, requested, steps
+from sweephand.server.flow.jobs.large_changes import followed
+from sweephand.server.flow.jobs.lookup import Planned, find
+from sweephand.server.flow.jobs.requested import ChangeContext, ScheduleRequest
+from sweephand.server.flow.series import replan
+from sweephand.server.flow.series.replan import Effect
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import TRANSACTION_MOST, Cancelled, Contended, Op, Written
+from sweephand.server.store.jobs import directory, history, jobs
 
 if TYPE_CHECKING:
     from sweephand.domain.job_set import Membership
 
 with lazy():
-    from sweephand.flow import events
-    from sweephand.flow.job_parts import membership
-    from sweephand.flow.jobs import completion, large_changes
-    from sweephand.flow.tenants import applications
-    from sweephand.store.tenants import usage
+    from sweephand.server.flow import events
+    from sweephand.server.flow.job_parts import membership
+    from sweephand.server.flow.jobs import completion, large_changes
+    from sweephand.server.flow.tenants import applications
+    from sweephand.server.store.tenants import usage
 
 LIMITED_TRIES = 3
 COMPLETED_WITHIN_S = 2.0

@@ -6,26 +6,26 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Events, Usage
 from sweephand.domain.job import IN_JOBS_TRANSACTION
-from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
-from sweephand.flow.job_parts import clean_up_rows, quotas
-from sweephand.flow.job_parts.change_log import BY_SERVICE, By
-from sweephand.flow.jobs.lookup import Planned, find
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op
-from sweephand.store.jobs import directory, jobs
+from sweephand.server.flow.concurrency import Moved, require_revision, until_unmoved
+from sweephand.server.flow.job_parts import clean_up_rows, quotas
+from sweephand.server.flow.job_parts.change_log import BY_SERVICE, By
+from sweephand.server.flow.jobs.lookup import Planned, find
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Op
+from sweephand.server.store.jobs import directory, jobs
 
 if TYPE_CHECKING:
     from sweephand.domain.job_set import Member
 
 with lazy():
-    from sweephand.flow import events
-    from sweephand.flow.job_parts import membership, named_calendars
-    from sweephand.flow.jobs import change
+    from sweephand.server.flow import events
+    from sweephand.server.flow.job_parts import membership, named_calendars
+    from sweephand.server.flow.jobs import change
 
 
 class Cause(Enum):

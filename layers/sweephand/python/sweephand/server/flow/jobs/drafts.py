@@ -7,7 +7,8 @@ from dataclasses import field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sweephand import actions
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.job import (
     ActionDraft,
     ActionSpec,
@@ -21,15 +22,14 @@ from sweephand.domain.job import (
 from sweephand.domain.occurrences.lateness import RATE_PER_MINUTE, Misfire, Policy
 from sweephand.domain.runs import run_action
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.flow.world import World
-from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing
-from sweephand.store.dynamo.conditional import Op
-from sweephand.store.jobs import jobs
+from sweephand.server import actions
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Op
+from sweephand.server.store.jobs import jobs
 
 if TYPE_CHECKING:
-    from sweephand.security.guard import GuardSettings
+    from sweephand.server.security.guard import GuardSettings
 
 
 def _alike(draft: type, record: type, but: set[str]) -> tuple[str, ...]:

@@ -15,28 +15,28 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.errors import Unavailable
 from sweephand.domain.collection import Events
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import WAKE, Waits
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.flow.concurrency import Moved, until_unmoved
-from sweephand.flow.job_parts import clean_up_rows, expiry
-from sweephand.flow.job_parts.change_log import Step
-from sweephand.flow.jobs import completion, steps
-from sweephand.flow.jobs.lookup import Planned, find
-from sweephand.flow.jobs.steps import CALLERS
-from sweephand.flow.series import replan
-from sweephand.flow.series.replan import Effect
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import JobItem
-from sweephand.store.jobs import change_parts, jobs
-from sweephand.store.jobs.change_parts import Part, PartStep
+from sweephand.server.flow.concurrency import Moved, until_unmoved
+from sweephand.server.flow.job_parts import clean_up_rows, expiry
+from sweephand.server.flow.job_parts.change_log import Step
+from sweephand.server.flow.jobs import completion, steps
+from sweephand.server.flow.jobs.lookup import Planned, find
+from sweephand.server.flow.jobs.steps import CALLERS
+from sweephand.server.flow.series import replan
+from sweephand.server.flow.series.replan import Effect
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Op
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import JobItem
+from sweephand.server.store.jobs import change_parts, jobs
+from sweephand.server.store.jobs.change_parts import Part, PartStep
 
 WRITES_IN_PART = 90
 """A transaction takes at most 100 writes; the rest is for the job, the part and a clean-up row."""

@@ -25,14 +25,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import Job, ScheduleDraft
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
-from sweephand.errors import InvalidRequest
-from sweephand.flow.jobs import schedule_timing
-from sweephand.flow.series import replan
-from sweephand.flow.series.replan import Effect
 from sweephand.schedules.timing import Timing, load_or_never
+from sweephand.server.flow.jobs import schedule_timing
+from sweephand.server.flow.series import replan
+from sweephand.server.flow.series.replan import Effect
 
 
 def settled(

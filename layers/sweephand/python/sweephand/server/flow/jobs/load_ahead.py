@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.jobs import job_state
 from sweephand.domain.occurrences import lanes
 from sweephand.domain.schedule import Schedule
-from sweephand.flow.jobs import lookup
-from sweephand.flow.world import World
-from sweephand.records import dataclass
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.views import holds, jobs
-from sweephand.store.views.jobs import Known
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import holds, jobs
+from sweephand.server.store.views.jobs import Known
 
 SLOT_S, SLOTS = 900, 96
 MOST_JOBS = 10_000

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sweephand.base.errors import Conflict, NotFound
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Job, Payload, by_owner
 from sweephand.domain.jobs.job_state import ended_state, is_final
 from sweephand.domain.schedule import Schedule, names_calendars
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.jobs import directory, jobs
+from sweephand.server.flow.world import World
+from sweephand.server.store.jobs import directory, jobs
 
 with lazy():
-    from sweephand.flow.job_parts import named_calendars
+    from sweephand.server.flow.job_parts import named_calendars
 
 
 @dataclass(frozen=True)

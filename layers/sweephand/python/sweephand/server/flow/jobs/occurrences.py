@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import chain, takewhile
 from typing import NamedTuple
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
 from sweephand.domain.jobs import switched_off
@@ -21,14 +22,13 @@ from sweephand.domain.occurrences import generations, off_times, upcoming
 from sweephand.domain.occurrences.generations import Generation
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import OVER, Schedule, ScheduleState
-from sweephand.flow.jobs import past
-from sweephand.flow.retention import RUN_DAYS
-from sweephand.flow.world import World
-from sweephand.records import dataclass
 from sweephand.schedules.explain.explain import left_out
 from sweephand.schedules.rule import MovedBy, Undecided, limited
 from sweephand.schedules.timing import Timing, load_or_never
-from sweephand.store.views import runs as views
+from sweephand.server.flow.jobs import past
+from sweephand.server.flow.retention import RUN_DAYS
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import runs as views
 
 KEPT = timedelta(days=RUN_DAYS)
 SECOND = timedelta(seconds=1)

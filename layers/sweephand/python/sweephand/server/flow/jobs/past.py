@@ -7,17 +7,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Job, Pause
 from sweephand.domain.jobs import switched_off
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.occurrences.generations import Generation
 from sweephand.domain.run import Kind, Reason, Run
 from sweephand.domain.schedule import Schedule
-from sweephand.flow.world import World
-from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing, load_or_never
-from sweephand.store.jobs import generations, jobs
-from sweephand.store.views import resources, runs
+from sweephand.server.flow.world import World
+from sweephand.server.store.jobs import generations, jobs
+from sweephand.server.store.views import resources, runs
 
 MOST_PLANS = 100
 MOST_CHANGES = 100

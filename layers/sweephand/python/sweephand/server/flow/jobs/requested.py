@@ -8,35 +8,35 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.instants import text
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.jobs.job_state import OFF, wanted_state
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import InvalidRequest
-from sweephand.flow.job_parts.change_log import Step
-from sweephand.flow.jobs import drafts, schedule_timing
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.series import replan
-from sweephand.flow.series.replan import Effect
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 from sweephand.schedules.rule import limited_for
 from sweephand.schedules.timing import Timing, load_or_never
-from sweephand.store.dynamo.conditional import Op
+from sweephand.server.flow.job_parts.change_log import Step
+from sweephand.server.flow.jobs import drafts, schedule_timing
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.series import replan
+from sweephand.server.flow.series.replan import Effect
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Op
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar
     from sweephand.domain.job import Activation
-    from sweephand.store.jobs.own_hooks import ByName
+    from sweephand.server.store.jobs.own_hooks import ByName
 
 with lazy():
     from sweephand.domain.jobs import job_state
-    from sweephand.flow.job_parts import named_calendars, schedule_hooks
-    from sweephand.flow.jobs import last_instant
-    from sweephand.store.jobs import own_hooks as store
+    from sweephand.server.flow.job_parts import named_calendars, schedule_hooks
+    from sweephand.server.flow.jobs import last_instant
+    from sweephand.server.store.jobs import own_hooks as store
 
 
 @dataclass(frozen=True)

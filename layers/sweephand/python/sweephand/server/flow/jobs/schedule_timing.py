@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import EPOCH, text, up_to_second
 from sweephand.domain.job import Job, ScheduleDraft
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import OVER, PAST_GRACE, Schedule
-from sweephand.errors import InvalidRequest
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import Timing, begun_as, counted_from, load_or_never, parse

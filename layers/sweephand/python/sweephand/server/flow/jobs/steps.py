@@ -6,28 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, Payload
 from sweephand.domain.jobs.job_state import wanted_state
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState
-from sweephand.flow.job_parts import expiry
-from sweephand.flow.job_parts.change_log import Step
-from sweephand.flow.jobs import schedule_timing
-from sweephand.flow.jobs.lookup import by_creation
-from sweephand.flow.series import ranges, replan
-from sweephand.flow.series.replan import Effect
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op
-from sweephand.store.dynamo.expressions import every
-from sweephand.store.dynamo.table import ScheduleItem
-from sweephand.store.jobs import generations, jobs
+from sweephand.server.flow.job_parts import expiry
+from sweephand.server.flow.job_parts.change_log import Step
+from sweephand.server.flow.jobs import schedule_timing
+from sweephand.server.flow.jobs.lookup import by_creation
+from sweephand.server.flow.series import ranges, replan
+from sweephand.server.flow.series.replan import Effect
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op
+from sweephand.server.store.dynamo.expressions import every
+from sweephand.server.store.dynamo.table import ScheduleItem
+from sweephand.server.store.jobs import generations, jobs
 
 with lazy():
-    from sweephand.flow.series import catch_up, holding, moving
-    from sweephand.store.jobs import own_hooks as hook_rows
+    from sweephand.server.flow.series import catch_up, holding, moving
+    from sweephand.server.store.jobs import own_hooks as hook_rows
 
 CALLERS = (
     *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),

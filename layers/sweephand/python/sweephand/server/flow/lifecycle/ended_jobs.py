@@ -12,27 +12,27 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Retention
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import OVER, Schedule
-from sweephand.flow.job_parts.change_log import By, Operation
-from sweephand.flow.job_parts.expiry import concerns, goes_at, over_goes_at, single_goes_at
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import ScheduleItem, WakeItem
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.job_parts.change_log import By, Operation
+from sweephand.server.flow.job_parts.expiry import concerns, goes_at, over_goes_at, single_goes_at
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import ScheduleItem, WakeItem
+from sweephand.server.store.jobs import jobs
 
 if TYPE_CHECKING:
-    from sweephand.flow.jobs.lookup import Planned
+    from sweephand.server.flow.jobs.lookup import Planned
 
+from sweephand.base.errors import NotFound, PreconditionFailed
 from sweephand.domain.message import Pointer
-from sweephand.errors import NotFound, PreconditionFailed
 
 with lazy():
-    from sweephand.flow.jobs import change, deletion, requested
+    from sweephand.server.flow.jobs import change, deletion, requested
 
 SOON_S = 86_400
 """The row that woke the check is due about now; a row written by a later change is due in 30 days."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.message import Pointer
-from sweephand.flow.jobs.change import AHEAD, until_of
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.jobs.change import AHEAD, until_of
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.jobs import jobs
 
 with lazy():
-    from sweephand.flow.jobs import change
+    from sweephand.server.flow.jobs import change
 
 CLOCKS_DIFFER = timedelta(seconds=2)
 

@@ -13,25 +13,25 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from sweephand.base.errors import NotFound, Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.run import APART, UNREACHABLE, Outcome, Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
-from sweephand.errors import NotFound, Unavailable
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Written
-from sweephand.store.dynamo.expressions import assign, every
-from sweephand.store.dynamo.table import ScheduleItem
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Written
+from sweephand.server.store.dynamo.expressions import assign, every
+from sweephand.server.store.dynamo.table import ScheduleItem
+from sweephand.server.store.jobs import jobs
 
 with lazy():
-    from sweephand.flow import events
-    from sweephand.flow.job_parts import change_log
-    from sweephand.flow.jobs import change, drafts, lookup, requested
+    from sweephand.server.flow import events
+    from sweephand.server.flow.job_parts import change_log
+    from sweephand.server.flow.jobs import change, drafts, lookup, requested
 
 
 def follow(world: World, run: Run, outcome: Outcome, job: Job, schedule: Schedule) -> Schedule:

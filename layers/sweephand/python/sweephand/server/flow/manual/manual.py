@@ -9,34 +9,34 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import NotFound
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import APART, Kind, Run, State
 from sweephand.domain.runs import run_action
-from sweephand.errors import NotFound
-from sweephand.flow.concurrency import Moved, until_unmoved
-from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
-from sweephand.flow.runs.chained_runs import send
-from sweephand.flow.runs.edits import Edit
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op
-from sweephand.store.dynamo.expressions import Condition
-from sweephand.store.dynamo.table import LastStartItem
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger, run_rows
-from sweephand.store.views import runs as views
+from sweephand.server.flow.concurrency import Moved, until_unmoved
+from sweephand.server.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.server.flow.runs.chained_runs import send
+from sweephand.server.flow.runs.edits import Edit
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Op
+from sweephand.server.store.dynamo.expressions import Condition
+from sweephand.server.store.dynamo.table import LastStartItem
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger, run_rows
+from sweephand.server.store.views import runs as views
 
 if TYPE_CHECKING:
-    from sweephand.flow.runs.edits import Edit
+    from sweephand.server.flow.runs.edits import Edit
 
 with lazy():
-    from sweephand.flow.jobs import lookup
-    from sweephand.flow.runs import edits
+    from sweephand.server.flow.jobs import lookup
+    from sweephand.server.flow.runs import edits
 
 
 LOOKED_AT_MOST = 500

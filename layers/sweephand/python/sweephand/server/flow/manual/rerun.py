@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import Conflict, NotFound
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job, owner_of
 from sweephand.domain.occurrences.index_row import WAKE
@@ -19,27 +22,24 @@ from sweephand.domain.run import APART, FAILED, REACTIONS, Kind, Run, State
 from sweephand.domain.runs.admission import contested
 from sweephand.domain.runs.run_action import action_of, lane_of, new_run
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
-from sweephand.flow.runs import edits
-from sweephand.flow.runs.edits import Edit
-from sweephand.flow.runs.gate_rows import with_hooks
-from sweephand.flow.runs.perform import payload_of
-from sweephand.flow.series import ranges
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import Cancelled, Op, Written
-from sweephand.store.errors import failures
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger, run_rows
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.server.flow.runs import edits
+from sweephand.server.flow.runs.edits import Edit
+from sweephand.server.flow.runs.gate_rows import with_hooks
+from sweephand.server.flow.runs.perform import payload_of
+from sweephand.server.flow.series import ranges
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo.conditional import Cancelled, Op, Written
+from sweephand.server.store.errors import failures
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger, run_rows
 
 with lazy():
-    from sweephand.flow import events
-    from sweephand.flow.jobs import lookup
+    from sweephand.server.flow import events
+    from sweephand.server.flow.jobs import lookup
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base.errors import Conflict, NotFound
+from sweephand.base.records import dataclass
 from sweephand.domain.operation import KEPT, Operation, OperationKind, OperationState
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow import events
-from sweephand.flow.concurrency import TRIES, tolerated, too_many
-from sweephand.flow.idempotency import Once, earlier, earlier_answer, once_op
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import Cancelled, Op, Refused
-from sweephand.store.operations import operations as store
+from sweephand.server.flow import events
+from sweephand.server.flow.concurrency import TRIES, tolerated, too_many
+from sweephand.server.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo.conditional import Cancelled, Op, Refused
+from sweephand.server.store.operations import operations as store
 
 
 def begin(

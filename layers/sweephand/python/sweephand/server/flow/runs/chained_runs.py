@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import HOOK_KINDS, Job, Payload
@@ -16,19 +18,17 @@ from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import FAILED, Kind, Run, State
 from sweephand.domain.runs.run_action import action_of, lane_of, new_run, policies_of
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger
 
 with lazy():
-    from sweephand import actions
     from sweephand.domain import event
     from sweephand.domain.members import json_text
-    from sweephand.flow.job_parts import schedule_hooks
+    from sweephand.server import actions
+    from sweephand.server.flow.job_parts import schedule_hooks
 
 
 def run_from(world: World, parent: Run, job_id: str) -> str | None:

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Outcome, Reason, Run, State
 from sweephand.domain.run import Verdict as OutcomeVerdict
 from sweephand.domain.runs import run_action
 from sweephand.domain.runs.open_attempt import OpenAttempt
-from sweephand.flow.runs import effects, settle
-from sweephand.flow.verdict import AGAIN, DONE, Verdict
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.dynamo.conditional import Op
+from sweephand.server.flow.runs import effects, settle
+from sweephand.server.flow.verdict import AGAIN, DONE, Verdict
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Op
 
 with lazy():
-    from sweephand.flow.flow_keys import calls
-    from sweephand.flow.lifecycle import unreachable
-    from sweephand.flow.runs import replay, silences
+    from sweephand.server.flow.flow_keys import calls
+    from sweephand.server.flow.lifecycle import unreachable
+    from sweephand.server.flow.runs import replay, silences
 
 
 def conclude(world: World, attempt: OpenAttempt, outcome: Outcome, also: Sequence[Op] = ()) -> Verdict:

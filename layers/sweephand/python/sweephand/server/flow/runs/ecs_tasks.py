@@ -10,17 +10,17 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from sweephand.actions.aws import ecs
 from sweephand.domain.run import AWAITING_RESULT, REACTIONS, Reason, Run, State, success_reason
 from sweephand.domain.runs import ecs_task
 from sweephand.domain.runs.ecs_task import Change
 from sweephand.domain.runs.run_action import action_of
 from sweephand.domain.runs.settlement import excerpt
-from sweephand.flow.job_parts import schedule_hooks
-from sweephand.flow.runs import results
-from sweephand.flow.world import World
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger
+from sweephand.server.actions.aws import ecs
+from sweephand.server.flow.job_parts import schedule_hooks
+from sweephand.server.flow.runs import results
+from sweephand.server.flow.world import World
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger
 
 
 def heard(world: World, body: str) -> bool:

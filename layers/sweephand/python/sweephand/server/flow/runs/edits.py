@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sweephand import actions
-from sweephand.actions.headers import is_secret
+from sweephand.base.errors import Forbidden, InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import TASK_KINDS, ActionSpec, Payload
 from sweephand.domain.run import Run
-from sweephand.errors import Forbidden, InvalidRequest
-from sweephand.flow.retention import expiry
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op
-from sweephand.store.dynamo.table import EditItem
+from sweephand.server import actions
+from sweephand.server.actions.headers import is_secret
+from sweephand.server.flow.retention import expiry
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op
+from sweephand.server.store.dynamo.table import EditItem
 
 LONGEST_OPEN = timedelta(days=600)
 """No run takes longer. The row expires after that."""

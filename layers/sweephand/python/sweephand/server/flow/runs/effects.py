@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Events
 from sweephand.domain.job import Job
 from sweephand.domain.run import APART, FAILED, RAN, Kind, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, may_end
-from sweephand.flow.jobs import completion
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.runs import ledger
+from sweephand.server.flow.jobs import completion
+from sweephand.server.flow.world import World
+from sweephand.server.store.runs import ledger
 
 with lazy():
-    from sweephand.flow import events
-    from sweephand.flow.errors import failures
-    from sweephand.flow.flow_keys import calls
-    from sweephand.flow.lifecycle import unreachable
-    from sweephand.flow.runs import chained_runs, ecs_tasks, overlap, results
+    from sweephand.server.flow import events
+    from sweephand.server.flow.errors import failures
+    from sweephand.server.flow.flow_keys import calls
+    from sweephand.server.flow.lifecycle import unreachable
+    from sweephand.server.flow.runs import chained_runs, ecs_tasks, overlap, results
 
 STOPS_ITS_TASK = frozenset({State.CANCELLED, State.TIMEOUT})
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.lazy import lazy
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Kind, LostCall, Reason, Run, State, claim_mark
@@ -18,25 +20,23 @@ from sweephand.domain.runs import admission, run_action
 from sweephand.domain.runs.admission import Admission
 from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.schedule import Lane, follows_starts
-from sweephand.errors import Unavailable
-from sweephand.flow.runs import effects, gate_rows, settle
-from sweephand.flow.runs.conclusion import conclude
-from sweephand.flow.runs.perform import act
-from sweephand.flow.verdict import AGAIN, DONE, Delivered, RunMessage, Verdict, later
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo.conditional import Refused, Written
-from sweephand.store.runs import gate, ledger
+from sweephand.server.flow.runs import effects, gate_rows, settle
+from sweephand.server.flow.runs.conclusion import conclude
+from sweephand.server.flow.runs.perform import act
+from sweephand.server.flow.verdict import AGAIN, DONE, Delivered, RunMessage, Verdict, later
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo.conditional import Refused, Written
+from sweephand.server.store.runs import gate, ledger
 
 with lazy():
     from sweephand.domain import silence
     from sweephand.domain.runs import overlap as slot
-    from sweephand.flow import events, rates
-    from sweephand.flow.flow_keys import calls
-    from sweephand.flow.runs import held_runs, overlap, silences
-    from sweephand.flow.series import holding, late_starts
-    from sweephand.store.jobs import clean_ups
+    from sweephand.server.flow import events, rates
+    from sweephand.server.flow.flow_keys import calls
+    from sweephand.server.flow.runs import held_runs, overlap, silences
+    from sweephand.server.flow.series import holding, late_starts
+    from sweephand.server.store.jobs import clean_ups
 
 CLAIM_MARGIN_S = 5
 SHORT_WAIT = timedelta(seconds=2)

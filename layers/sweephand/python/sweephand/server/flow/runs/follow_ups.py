@@ -10,19 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Run, State
 from sweephand.domain.runs import run_action
-from sweephand.errors import InvalidRequest
-from sweephand.flow.runs import chained_runs, edits
-from sweephand.flow.runs.edits import Edit
-from sweephand.flow.series.replan import EXTRA_LOOK_AHEAD_S
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.store.dynamo.conditional import Op
-from sweephand.store.runs import ledger, run_rows
+from sweephand.server.flow.runs import chained_runs, edits
+from sweephand.server.flow.runs.edits import Edit
+from sweephand.server.flow.series.replan import EXTRA_LOOK_AHEAD_S
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Op
+from sweephand.server.store.runs import ledger, run_rows
 
 FIELD = "reschedule"
 FURTHEST = timedelta(days=548)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.consumer import consumer_of
 from sweephand.domain.job import HOOKS, Job
 from sweephand.domain.message import Pointer
@@ -12,15 +13,14 @@ from sweephand.domain.run import Kind
 from sweephand.domain.runs import admission
 from sweephand.domain.runs.admission import RunContext
 from sweephand.domain.schedule import Schedule
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.runs import gate
+from sweephand.server.flow.world import World
+from sweephand.server.store.runs import gate
 
 with lazy():
-    from sweephand.flow.job_parts import schedule_hooks
-    from sweephand.flow.runs import held_runs
-    from sweephand.store.jobs import generations
-    from sweephand.store.views import runs
+    from sweephand.server.flow.job_parts import schedule_hooks
+    from sweephand.server.flow.runs import held_runs
+    from sweephand.server.store.jobs import generations
+    from sweephand.server.store.views import runs
 
 
 def context_of(world: World, pointer: Pointer, rows: gate.Rows | None = None) -> RunContext:

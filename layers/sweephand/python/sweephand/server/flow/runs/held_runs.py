@@ -9,13 +9,13 @@ from sweephand.domain.consumer import Consumer, Phase
 from sweephand.domain.occurrences.index_row import WAKE_AGAIN
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.runs import run_action
-from sweephand.flow.tenants import absence
-from sweephand.flow.verdict import RunMessage
-from sweephand.flow.world import World
-from sweephand.store.consumers import consumers as store
-from sweephand.store.dynamo.conditional import Refused, Written
-from sweephand.store.runs import ledger
-from sweephand.store.tenants.tenants import TERMS_KEPT_S
+from sweephand.server.flow.tenants import absence
+from sweephand.server.flow.verdict import RunMessage
+from sweephand.server.flow.world import World
+from sweephand.server.store.consumers import consumers as store
+from sweephand.server.store.dynamo.conditional import Refused, Written
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.tenants.tenants import TERMS_KEPT_S
 
 MOST_KNOWN = 1_000
 JUST_NOW = timedelta(minutes=1)

@@ -16,12 +16,12 @@ from sweephand.domain.runs import overlap
 from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.runs.overlap import Busy, Clear, Overlap, Queue, Slot, Take, Wait, contend, unattended, without
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.flow.concurrency import TRIES, tolerated, too_many
-from sweephand.flow.retention import run_expiry
-from sweephand.flow.runs import settle
-from sweephand.flow.world import World
-from sweephand.store.dynamo.conditional import Cancelled, Refused, Written
-from sweephand.store.runs import ledger, overlap_slots
+from sweephand.server.flow.concurrency import TRIES, tolerated, too_many
+from sweephand.server.flow.retention import run_expiry
+from sweephand.server.flow.runs import settle
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused, Written
+from sweephand.server.store.runs import ledger, overlap_slots
 
 WAKE_QUEUED = timedelta(minutes=15)
 WAKE_PASSED = timedelta(seconds=60)

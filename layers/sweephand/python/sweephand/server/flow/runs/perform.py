@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
-from sweephand import actions
-from sweephand.actions.call import Call
+from sweephand.base.errors import NotFound, Unavailable
+from sweephand.base.lazy import lazy
 from sweephand.domain.application import lane_of
 from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
 from sweephand.domain.run import REACTIONS, UNREACHABLE, Outcome, Reason, Run, Verdict
 from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.runs.run_action import action_of
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import NotFound, Unavailable
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.store.jobs import jobs
+from sweephand.server import actions
+from sweephand.server.actions.call import Call
+from sweephand.server.flow.world import World
+from sweephand.server.store.jobs import jobs
 
 with lazy():
     from sweephand.domain.members import json_text
-    from sweephand.flow.job_parts import schedule_hooks
-    from sweephand.flow.runs import chained_runs, edits
-    from sweephand.flow.tenants import signing
-    from sweephand.security import tokens
+    from sweephand.server.flow.job_parts import schedule_hooks
+    from sweephand.server.flow.runs import chained_runs, edits
+    from sweephand.server.flow.tenants import signing
+    from sweephand.server.security import tokens
 
 JOBS_SPEAK_AS = "scheduler"
 """The prefix of the source of events that jobs put on the bus; the tenant follows."""

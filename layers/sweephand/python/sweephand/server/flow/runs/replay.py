@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.records import dataclass
 from sweephand.domain.consumer import Consumer, Dropped, MissedRule, Mode, Phase, consumer_of
 from sweephand.domain.instants import text
 from sweephand.domain.job import Job
@@ -22,21 +24,19 @@ from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs import run_action
 from sweephand.domain.runs.run_action import lane_now
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
-from sweephand.flow.retention import run_expiry
-from sweephand.flow.runs import held_runs, settle
-from sweephand.flow.runs.perform import put_event
-from sweephand.flow.tenants import absence
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
-from sweephand.store.consumers import consumers as store
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Refused
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger
-from sweephand.store.views import jobs as job_views
+from sweephand.server.flow.concurrency import Moved, tolerated, until_unmoved
+from sweephand.server.flow.retention import run_expiry
+from sweephand.server.flow.runs import held_runs, settle
+from sweephand.server.flow.runs.perform import put_event
+from sweephand.server.flow.tenants import absence
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.consumers import consumers as store
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.views import jobs as job_views
 
 DROPPED_TYPE = "job.missed.dropped"
 DROPPED_TOGETHER = 20

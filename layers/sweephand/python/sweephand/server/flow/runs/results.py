@@ -12,6 +12,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sweephand.base.errors import Conflict, NotFound
+from sweephand.base.lazy import lazy
 from sweephand.domain import application
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import HOOKS, Job
@@ -19,26 +21,24 @@ from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import AWAITING_RESULT, REACTIONS, Reason, Run, State, success_reason
 from sweephand.domain.runs.run_action import action_of, lane_of, policies_of
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow.concurrency import Moved, tolerated, until_unmoved
-from sweephand.flow.retention import run_expiry
-from sweephand.flow.runs import settle
-from sweephand.flow.series import ranges
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo.conditional import Op, Refused
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger
+from sweephand.server.flow.concurrency import Moved, tolerated, until_unmoved
+from sweephand.server.flow.retention import run_expiry
+from sweephand.server.flow.runs import settle
+from sweephand.server.flow.series import ranges
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo.conditional import Op, Refused
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger
 
 if TYPE_CHECKING:
-    from sweephand.flow.runs.follow_ups import FollowUp
+    from sweephand.server.flow.runs.follow_ups import FollowUp
 
 with lazy():
-    from sweephand.actions import redaction
-    from sweephand.actions.auth import authenticate
-    from sweephand.flow.runs import follow_ups, perform
+    from sweephand.server.actions import redaction
+    from sweephand.server.actions.auth import authenticate
+    from sweephand.server.flow.runs import follow_ups, perform
 
 LONGEST_NOTE = 1_000
 """The longest message in a note, in characters: the API accepts no longer one, and twenty of these fit into a row."""

@@ -14,21 +14,21 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeGuard
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import instant_ms_of
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import PAST_GRACE
-from sweephand.errors import InvalidRequest
-from sweephand.flow.jobs import lookup
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.ids import instant_ms_of
-from sweephand.records import dataclass
-from sweephand.store.jobs import jobs as store
-from sweephand.store.runs.run_rows import NEEDS_ATTENTION
-from sweephand.store.views import jobs
-from sweephand.store.views import runs as views
-from sweephand.store.views.runs import ALWAYS, Passed, RunMark, Span
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.jobs import jobs as store
+from sweephand.server.store.runs.run_rows import NEEDS_ATTENTION
+from sweephand.server.store.views import jobs
+from sweephand.server.store.views import runs as views
+from sweephand.server.store.views.runs import ALWAYS, Passed, RunMark, Span
 
 ATTENTION_DAYS = 15
 """How far back from now, or from `until`, a list of runs that did not simply succeed reads without `from`."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.instants import up_to_second
 from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
@@ -17,22 +18,21 @@ from sweephand.domain.run import FAILED, WAITS, Kind, LostCall, Outcome, Reason,
 from sweephand.domain.runs import retry, settlement
 from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.schedule import Lane
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.retention import run_expiry
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo.conditional import Op, Refused, Written
-from sweephand.store.dynamo.expressions import Condition
-from sweephand.store.dynamo.table import AttemptItem
-from sweephand.store.runs import ledger
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.retention import run_expiry
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo.conditional import Op, Refused, Written
+from sweephand.server.store.dynamo.expressions import Condition
+from sweephand.server.store.dynamo.table import AttemptItem
+from sweephand.server.store.runs import ledger
 
 if TYPE_CHECKING:
     from sweephand.domain.runs.admission import FailAttempt
 
 with lazy():
-    from sweephand.flow import events
-    from sweephand.store.runs import attempts as attempt_rows
+    from sweephand.server.flow import events
+    from sweephand.server.store.runs import attempts as attempt_rows
 
 ANSWER_BYTES = 16_384
 BEGINNING = "beginning"

@@ -19,11 +19,11 @@ from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.runs.run_action import issuers_of, targets_of
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import Notes, SilentTarget
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.tenants import absence
-from sweephand.flow.world import World
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.tenants import tenants
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.tenants import absence
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.tenants import tenants
 
 TRIES = 3
 

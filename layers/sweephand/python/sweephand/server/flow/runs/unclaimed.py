@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.errors import Unavailable
 from sweephand.domain.application import LONG_LEASE, QUEUE, UNCLAIMED_AFTER
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import CLAIMABLE, Kind, Reason, Run, State
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.runs.admission import MAX_AGE, Claim, Drop, End, RunContext
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.flow.runs import gate_rows, run_lists
-from sweephand.flow.tenants import absence
-from sweephand.flow.verdict import Delivered
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import ledger
-from sweephand.store.views.runs import Span
+from sweephand.server.flow.runs import gate_rows, run_lists
+from sweephand.server.flow.tenants import absence
+from sweephand.server.flow.verdict import Delivered
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.views.runs import Span
 
 SLACK = timedelta(seconds=5)
 """The most by which the message that asks for a check comes late in normal operation."""

@@ -13,6 +13,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain import application
 from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.message import Pointer, Subject
@@ -21,29 +24,26 @@ from sweephand.domain.runs.admission import RunContext
 from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.runs.run_action import action_of, lane_now, lane_of
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict, InvalidRequest, NotFound
-from sweephand.flow import verdict
-from sweephand.flow.runs import effects, execute, gate_rows, perform, settle
-from sweephand.flow.runs.conclusion import conclude
-from sweephand.flow.tenants import absence, tenancy
-from sweephand.flow.verdict import Delivered, RunMessage
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
-from sweephand.security import marks
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Written
-from sweephand.store.runs import ledger
-from sweephand.store.tenants import applications
+from sweephand.server.flow import verdict
+from sweephand.server.flow.runs import effects, execute, gate_rows, perform, settle
+from sweephand.server.flow.runs.conclusion import conclude
+from sweephand.server.flow.tenants import absence, tenancy
+from sweephand.server.flow.verdict import Delivered, RunMessage
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.security import marks
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Written
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.tenants import applications
 
 if TYPE_CHECKING:
-    from sweephand.flow.runs.follow_ups import FollowUp
+    from sweephand.server.flow.runs.follow_ups import FollowUp
 
 with lazy():
-    from sweephand.flow import events
-    from sweephand.flow.flow_keys import calls
-    from sweephand.flow.runs import follow_ups
+    from sweephand.server.flow import events
+    from sweephand.server.flow.flow_keys import calls
+    from sweephand.server.flow.runs import follow_ups
 
 LEASE_LOST = "LEASE_LOST"
 RESULT_CONFLICT = "RESULT_CONFLICT"

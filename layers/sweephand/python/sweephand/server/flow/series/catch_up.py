@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import Unavailable
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import REMEMBERED
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.message import occurrence
@@ -21,20 +23,18 @@ from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.occurrences.misfire import LeftOut, Missed, Span
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import Unavailable
-from sweephand.flow.series import ranges
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
 from sweephand.schedules.rule import between
 from sweephand.schedules.timing import Timing, load
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Written
-from sweephand.store.dynamo.expressions import Action, Condition, assign, every
-from sweephand.store.dynamo.table import CatchUpItem, ScheduleItem
-from sweephand.store.index.next_run_index import WaitingRow
-from sweephand.store.jobs import jobs
-from sweephand.store.views import runs as views
+from sweephand.server.flow.series import ranges
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Written
+from sweephand.server.store.dynamo.expressions import Action, Condition, assign, every
+from sweephand.server.store.dynamo.table import CatchUpItem, ScheduleItem
+from sweephand.server.store.index.next_run_index import WaitingRow
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.views import runs as views
 
 STRETCH = timedelta(minutes=1)
 """The span of occurrences that one visit to a catch-up row sends."""

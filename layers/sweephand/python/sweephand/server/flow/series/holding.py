@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sweephand import ids
+from sweephand.base import ids
 from sweephand.domain.collection import CollectionState, Events
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.message import Pointer, Subject, occurrence
@@ -25,22 +25,22 @@ from sweephand.domain.occurrences.suspension import HOLD, Suspensions, next_chec
 from sweephand.domain.run import Reason, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.series import moving, ranges, replan
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.rule import Rule
 from sweephand.schedules.timing import load
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Written
-from sweephand.store.dynamo.expressions import assign, every
-from sweephand.store.dynamo.table import ReleaseItem, ScheduleItem
-from sweephand.store.index import suspended
-from sweephand.store.index.next_run_index import Advance, WaitingRow
-from sweephand.store.jobs import jobs
-from sweephand.store.views import jobs as lists
-from sweephand.store.views import runs as views
-from sweephand.store.views import tenants
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.series import moving, ranges, replan
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Written
+from sweephand.server.store.dynamo.expressions import assign, every
+from sweephand.server.store.dynamo.table import ReleaseItem, ScheduleItem
+from sweephand.server.store.index import suspended
+from sweephand.server.store.index.next_run_index import Advance, WaitingRow
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.views import jobs as lists
+from sweephand.server.store.views import runs as views
+from sweephand.server.store.views import tenants
 
 SPREAD_PARTS = 3_600
 

@@ -8,14 +8,14 @@ from sweephand.domain.instants import epoch_s
 from sweephand.domain.occurrences import series
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.series import ranges
-from sweephand.flow.world import World
 from sweephand.schedules import timing as timings
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import ScheduleItem
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.series import ranges
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import ScheduleItem
+from sweephand.server.store.jobs import jobs
 
 LATE = timedelta(seconds=60)
 """How long after its instant a run must start to move its series."""

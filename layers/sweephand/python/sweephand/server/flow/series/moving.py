@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences import moved
 from sweephand.domain.occurrences.index_row import SweepText
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState, names_zone
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, load, load_or_never
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused
-from sweephand.store.index.next_run_index import WaitingRow
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.index.next_run_index import WaitingRow
+from sweephand.server.store.jobs import jobs
 
 with lazy():
-    from sweephand.flow import events
+    from sweephand.server.flow import events
 
 SENT_AHEAD = timedelta(minutes=5)
 """Longer than any function sends an occurrence ahead."""

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import Conflict
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import OF_RANGES, Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Conflict
-from sweephand.flow.retention import run_expiry
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op
-from sweephand.store.dynamo.expressions import Condition, add
-from sweephand.store.dynamo.table import StatsItem
-from sweephand.store.runs import ledger, run_rows
+from sweephand.server.flow.retention import run_expiry
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op
+from sweephand.server.store.dynamo.expressions import Condition, add
+from sweephand.server.store.dynamo.table import StatsItem
+from sweephand.server.store.runs import ledger, run_rows
 
 WRITTEN_WITHIN = timedelta(seconds=30)
 """A line is written within this time after its announcement, because no function works on it for longer."""

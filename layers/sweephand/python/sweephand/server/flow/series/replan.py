@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import EPOCH, epoch_s, from_s, up_to_second
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import OFF, wanted_state
@@ -22,14 +25,11 @@ from sweephand.domain.occurrences.suspension import runs_when_enabled
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState, StateReason, ended_generations
-from sweephand.errors import Unavailable
-from sweephand.flow.series import ranges
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import Timing, load, load_or_never, with_count
+from sweephand.server.flow.series import ranges
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
 
 with lazy():
     from sweephand.domain.occurrences import misfire, off_times

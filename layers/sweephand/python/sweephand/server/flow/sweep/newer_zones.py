@@ -14,12 +14,12 @@ from itertools import pairwise
 
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import names_zone
-from sweephand.flow.series import moving
-from sweephand.flow.world import World
-from sweephand.store.index import next_run_index
-from sweephand.store.index.newer_zones import Look, write
-from sweephand.store.index.next_run_index import WaitingRow
-from sweephand.store.jobs import jobs
+from sweephand.server.flow.series import moving
+from sweephand.server.flow.world import World
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.index.newer_zones import Look, write
+from sweephand.server.store.index.next_run_index import WaitingRow
+from sweephand.server.store.jobs import jobs
 
 SLICES = (timedelta(), timedelta(hours=2), timedelta(days=2))
 """The nearest instants of all shards come first. Data move an instant by a day at most, mostly by an hour."""

@@ -11,7 +11,10 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sweephand import ids
+from sweephand.base import ids
+from sweephand.base.errors import Unavailable
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.application import CHECKED_AGAIN
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.message import Pointer, Subject, occurrence
@@ -21,29 +24,26 @@ from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.occurrences.suspension import Suspensions
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane, ScheduleState, StateReason, names_calendars, names_zone
-from sweephand.errors import Unavailable
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.timing import load
 from sweephand.schedules.zones import localtime
-from sweephand.store.dynamo.expressions import Condition, assign
-from sweephand.store.dynamo.table import ScheduleItem
-from sweephand.store.index import next_run_index, suspended
-from sweephand.store.index.next_run_index import Advance, Advanced, WaitingRow
-from sweephand.threads import at_once
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.dynamo.expressions import Condition, assign
+from sweephand.server.store.dynamo.table import ScheduleItem
+from sweephand.server.store.index import next_run_index, suspended
+from sweephand.server.store.index.next_run_index import Advance, Advanced, WaitingRow
+from sweephand.server.threads import at_once
 
 if TYPE_CHECKING:
-    from sweephand.store.index.newer_zones import Look
+    from sweephand.server.store.index.newer_zones import Look
 
 with lazy():
-    from sweephand.flow import retention
-    from sweephand.flow.series import catch_up, holding, moving
-    from sweephand.flow.sweep import newer_zones
-    from sweephand.store.calendars import calendars
-    from sweephand.store.runs import ledger
+    from sweephand.server.flow import retention
+    from sweephand.server.flow.series import catch_up, holding, moving
+    from sweephand.server.flow.sweep import newer_zones
+    from sweephand.server.store.calendars import calendars
+    from sweephand.server.store.runs import ledger
 
 TICK_DEADLINE_S = 50.0
 MOST_THREADS = 16

@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from sweephand.base.records import dataclass
 from sweephand.domain.absence import Watched
 from sweephand.domain.application import CHECKED_AFTER, CLAIMS_WITHIN, Application
 from sweephand.domain.collection import Silence
@@ -25,18 +26,17 @@ from sweephand.domain.run import Kind
 from sweephand.domain.runs import run_action
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import SilentTarget
-from sweephand.flow import events
-from sweephand.flow.concurrency import tolerated
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.messaging.run_queue import Delivery
-from sweephand.records import dataclass
-from sweephand.store.consumers import consumers
-from sweephand.store.dynamo.conditional import Written
-from sweephand.store.jobs import jobs
-from sweephand.store.tenants import applications, tenants, watches
-from sweephand.store.views import runs as run_views
-from sweephand.store.views import tenants as views
+from sweephand.server.flow import events
+from sweephand.server.flow.concurrency import tolerated
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.messaging.run_queue import Delivery
+from sweephand.server.store.consumers import consumers
+from sweephand.server.store.dynamo.conditional import Written
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.tenants import applications, tenants, watches
+from sweephand.server.store.views import runs as run_views
+from sweephand.server.store.views import tenants as views
 
 MOST_WAITING = 100
 """How many of the runs that are held for a consumer are counted."""

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
+from sweephand.base.errors import Conflict, Forbidden, NotFound, Unavailable
+from sweephand.base.records import dataclass
 from sweephand.domain.event import EventType
-from sweephand.errors import Conflict, Forbidden, NotFound, Unavailable
-from sweephand.flow import events
-from sweephand.flow.idempotency import Once, check_once, once_ops
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.records import dataclass
-from sweephand.security import caller
-from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Caller, Credential
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.tenants import credentials, tenants
-from sweephand.store.views import tenants as views
-from sweephand.store.views.tenants import Listed
+from sweephand.server.flow import events
+from sweephand.server.flow.idempotency import Once, check_once, once_ops
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.security import caller
+from sweephand.server.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, Caller, Credential
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.tenants import credentials, tenants
+from sweephand.server.store.views import tenants as views
+from sweephand.server.store.views.tenants import Listed
 
 LONGEST_OVERLAP = timedelta(days=30)
 USUAL_OVERLAP = timedelta(days=1)

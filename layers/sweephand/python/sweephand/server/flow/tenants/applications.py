@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from sweephand.domain import application
 from sweephand.domain.application import Application
 from sweephand.domain.members.fields import below
-from sweephand.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
-from sweephand.flow.tenants import absence, tenancy
-from sweephand.flow.tenants.absence import Back
-from sweephand.flow.world import World
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.jobs import own_hooks
-from sweephand.store.tenants import applications
-from sweephand.store.views import jobs as lists
+from sweephand.server.flow.tenants import absence, tenancy
+from sweephand.server.flow.tenants.absence import Back
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.jobs import own_hooks
+from sweephand.server.store.tenants import applications
+from sweephand.server.store.views import jobs as lists
 
 MOST = 100
 """Queues of a tenant: one for each application, and one for each of its versions to which jobs are pinned."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from threading import Lock
 
-from sweephand.errors import NotFound, Unavailable
-from sweephand.security.key_service import CALLBACKS, KeyService
-from sweephand.security.tokens import CallbackKey
-from sweephand.sources import Chance, Clock
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.tenants import callback_keys
+from sweephand.base.errors import NotFound, Unavailable
+from sweephand.base.sources import Chance, Clock
+from sweephand.server.security.key_service import CALLBACKS, KeyService
+from sweephand.server.security.tokens import CallbackKey
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.tenants import callback_keys
 
 KEPT = timedelta(minutes=5)
 SIZE = 32

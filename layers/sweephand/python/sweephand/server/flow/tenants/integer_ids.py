@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sweephand.base.errors import NotFound
 from sweephand.domain.job import Job, ordinal_and_number
-from sweephand.errors import NotFound
-from sweephand.flow.world import World
-from sweephand.store.jobs import directory, jobs, ordinals
+from sweephand.server.flow.world import World
+from sweephand.server.store.jobs import directory, jobs, ordinals
 
 
 class Ordinals:

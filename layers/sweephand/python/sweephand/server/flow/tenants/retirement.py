@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from sweephand.domain.collection import Collection, CollectionState
 from sweephand.domain.operation import Operation, OperationKind
-from sweephand.flow.operations import verbs
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.store.tenants import counts, tenants
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.tenants import counts, tenants
 
 
 def retire(world: World, collection: Collection, actor: str) -> bool:

@@ -7,19 +7,19 @@ not once for a secret (decision 0210).
 
 from __future__ import annotations
 
+from sweephand.base.errors import InvalidRequest, NotFound
+from sweephand.base.lazy import lazy
+from sweephand.base.sources import Chance, Clock
 from sweephand.domain.instants import epoch_ms, from_ms
-from sweephand.errors import InvalidRequest, NotFound
-from sweephand.lazy import lazy
-from sweephand.security.key_service import SECRETS, KeyService
-from sweephand.shared_reads import SharedReads
-from sweephand.sources import Chance, Clock
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.tenants import secret_keys
-from sweephand.store.tenants.secret_keys import SecretKey
+from sweephand.server.security.key_service import SECRETS, KeyService
+from sweephand.server.shared_reads import SharedReads
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.tenants import secret_keys
+from sweephand.server.store.tenants.secret_keys import SecretKey
 
 with lazy():
-    from sweephand.flow.tenants import tenancy
-    from sweephand.security import sealing
+    from sweephand.server.flow.tenants import tenancy
+    from sweephand.server.security import sealing
 
 LARGEST = 16_384
 """The most bytes of a secret: a private key with its certificates. All others are shorter."""

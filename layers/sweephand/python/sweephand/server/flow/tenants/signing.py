@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
+from sweephand.base.errors import Conflict, NotFound
+from sweephand.base.ids import uuid7
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import SigningKey
 from sweephand.domain.event import EventType
 from sweephand.domain.instants import epoch_ms
-from sweephand.errors import Conflict, NotFound
-from sweephand.flow.concurrency import TRIES, too_many
-from sweephand.flow.idempotency import Once, check_once, once_ops
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.ids import uuid7
-from sweephand.lazy import lazy
-from sweephand.security import signing
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.tenants import tenants
+from sweephand.server.flow.concurrency import TRIES, too_many
+from sweephand.server.flow.idempotency import Once, check_once, once_ops
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.security import signing
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.tenants import tenants
 
 with lazy():
-    from sweephand.flow import events
+    from sweephand.server.flow import events
 
 MOST = 2
 

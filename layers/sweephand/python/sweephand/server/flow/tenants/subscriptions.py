@@ -1,7 +1,7 @@
 """Subscribes tenants to applications, and deletes a tenant when its last subscription ends.
 
 The first write of the deletion disables the tenant for good: its jobs stop, its callers are refused, and nothing can be
-added. The rest is an operation of the provider (flow/bulk/purge_tenant.py, decision 0037).
+added. The rest is an operation of the provider (server/flow/bulk/purge_tenant.py, decision 0037).
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
+from sweephand.base.errors import Conflict, NotFound, QuotaExceeded
 from sweephand.domain.collection import MOST_APPLICATIONS, Subscription, Tenant, TenantState
 from sweephand.domain.operation import Operation, OperationKind, OperationState
-from sweephand.errors import Conflict, NotFound, QuotaExceeded
-from sweephand.flow import events
-from sweephand.flow.concurrency import Moved, until_unmoved
-from sweephand.flow.operations import verbs
-from sweephand.flow.tenants import tenancy
-from sweephand.flow.world import World
-from sweephand.store.dynamo.conditional import Cancelled
-from sweephand.store.index import suspended
-from sweephand.store.operations import operations
-from sweephand.store.tenants import tenants
-from sweephand.store.views import jobs as lists
+from sweephand.server.flow import events
+from sweephand.server.flow.concurrency import Moved, until_unmoved
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.world import World
+from sweephand.server.store.dynamo.conditional import Cancelled
+from sweephand.server.store.index import suspended
+from sweephand.server.store.operations import operations
+from sweephand.server.store.tenants import tenants
+from sweephand.server.store.views import jobs as lists
 
 GOING_ON = frozenset({OperationState.RUNNING, OperationState.PAUSED})
 

@@ -7,6 +7,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand.base.errors import (
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    Unauthenticated,
+    name_taken,
+)
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import (
     Collection,
     CollectionState,
@@ -20,35 +31,24 @@ from sweephand.domain.collection import (
 from sweephand.domain.job import DEFAULT_COLLECTION, DEFAULT_FACADE, Job
 from sweephand.domain.members import fields
 from sweephand.domain.run import Reason, Run
-from sweephand.errors import (
-    Conflict,
-    Forbidden,
-    InvalidRequest,
-    NotFound,
-    QuotaExceeded,
-    Unauthenticated,
-    name_taken,
-)
-from sweephand.flow.concurrency import Moved, require_revision, until_unmoved
-from sweephand.flow.idempotency import Once, check_once, once_ops
-from sweephand.flow.world import World
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 from sweephand.schedules.timing import Timing, with_count
-from sweephand.security import caller
-from sweephand.security.caller import Caller
-from sweephand.store.dynamo.conditional import Cancelled, Op, Table
-from sweephand.store.runs import ledger
-from sweephand.store.tenants import tenants
+from sweephand.server.flow.concurrency import Moved, require_revision, until_unmoved
+from sweephand.server.flow.idempotency import Once, check_once, once_ops
+from sweephand.server.flow.world import World
+from sweephand.server.security import caller
+from sweephand.server.security.caller import Caller
+from sweephand.server.store.dynamo.conditional import Cancelled, Op, Table
+from sweephand.server.store.runs import ledger
+from sweephand.server.store.tenants import tenants
 
 with lazy():
     from sweephand.domain.occurrences import off_times as stretches
-    from sweephand.flow import events
-    from sweephand.flow.series import holding
-    from sweephand.store.flow_keys import flow_keys
-    from sweephand.store.index import suspended
-    from sweephand.store.tenants import counts, usage
-    from sweephand.store.views import tenants as views
+    from sweephand.server.flow import events
+    from sweephand.server.flow.series import holding
+    from sweephand.server.store.flow_keys import flow_keys
+    from sweephand.server.store.index import suspended
+    from sweephand.server.store.tenants import counts, usage
+    from sweephand.server.store.views import tenants as views
 
 UNLIMITED, USUAL_PACE = Usage(), Pace()
 TENANT_KEPT_S = 10.0

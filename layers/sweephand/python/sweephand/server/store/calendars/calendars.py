@@ -1,6 +1,6 @@
 """Calendars: heads, versions, contents and users, and the row that replans the users after a change.
 
-The users are counted in 16 rows (store/tenants/counts.py), because each job's transaction that begins to name a
+The users are counted in 16 rows (server/store/tenants/counts.py), because each job's transaction that begins to name a
 calendar also checks there that the job was planned with the current version. Before a change replans the users, it
 puts its version into force in these rows: every job that was planned with an earlier one is a user by then, or is
 planned again.
@@ -16,18 +16,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import SupportsInt
 
+from sweephand.base.ids import shard_of
+from sweephand.base.lazy import lazy
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import Job
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
-from sweephand.ids import shard_of
-from sweephand.lazy import lazy
 from sweephand.schedules.calendars import calendars
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import Condition, assign, changes, every
-from sweephand.store.dynamo.flat_models import (
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.server.store.dynamo.expressions import Condition, assign, changes, every
+from sweephand.server.store.dynamo.flat_models import (
     TENANT,
     BooleanAttribute,
     Codec,
@@ -37,10 +37,10 @@ from sweephand.store.dynamo.flat_models import (
     pack,
     unpack,
 )
-from sweephand.store.dynamo.table import Item, WakeItem
+from sweephand.server.store.dynamo.table import Item, WakeItem
 
 with lazy():
-    from sweephand.store.tenants import counts
+    from sweephand.server.store.tenants import counts
 
 KEPT_BEHIND = timedelta(days=40)
 """Retention of a deleted calendar's content: longer than that of ended plans that name it."""

@@ -12,16 +12,16 @@ from typing import Any, SupportsInt
 
 from pynamodb.attributes import Attribute
 
+from sweephand.base.ids import instant_ms_of, shard_of
 from sweephand.domain.consumer import Consumer, Dropped, Phase
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.ids import instant_ms_of, shard_of
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import Condition, assign, every, removal
-from sweephand.store.dynamo.flat_models import (
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written, if_any
+from sweephand.server.store.dynamo.expressions import Condition, assign, every, removal
+from sweephand.server.store.dynamo.flat_models import (
     TENANT,
     BooleanAttribute,
     Codec,
@@ -31,9 +31,9 @@ from sweephand.store.dynamo.flat_models import (
     of_key,
     one_of,
 )
-from sweephand.store.dynamo.table import Item, RunItem, WakeItem
-from sweephand.store.runs import ledger, run_rows, spread
-from sweephand.store.tenants.watches import WatchedItem
+from sweephand.server.store.dynamo.table import Item, RunItem, WakeItem
+from sweephand.server.store.runs import ledger, run_rows, spread
+from sweephand.server.store.tenants.watches import WatchedItem
 
 
 class ConsumerItem(WatchedItem):

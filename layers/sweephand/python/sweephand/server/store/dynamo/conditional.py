@@ -19,11 +19,11 @@ from pynamodb.connection import Connection
 from pynamodb.expressions.projection import create_projection_expression
 
 from sweephand import __version__
-from sweephand.errors import Unavailable
-from sweephand.records import dataclass
-from sweephand.sources import Chance, Clock
-from sweephand.store.dynamo.expressions import Action, Condition, add, in_request, names_of
-from sweephand.store.dynamo.table import Item
+from sweephand.base.errors import Unavailable
+from sweephand.base.records import dataclass
+from sweephand.base.sources import Chance, Clock
+from sweephand.server.store.dynamo.expressions import Action, Condition, add, in_request, names_of
+from sweephand.server.store.dynamo.table import Item
 
 USER_AGENT = f"Sweephand/{__version__} Botocore/{botocore_version}"
 CONFLICT_TRIES = 5

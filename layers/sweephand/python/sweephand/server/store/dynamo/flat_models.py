@@ -21,8 +21,8 @@ from pynamodb.exceptions import AttributeDeserializationError, AttributeNullErro
 from pynamodb.models import Model
 
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.expressions import Action, assign
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.expressions import Action, assign
 
 M = TypeVar("M", bound="FlatModel")
 R = TypeVar("R")

@@ -132,7 +132,7 @@ def directory_counts(tenant_name: str, number: int) -> str:
 
 
 def stripe(tenant_name: str, number: int) -> str:
-    """Returns the partition of one of the rows of each count of a tenant (store/tenants/counts.py)."""
+    """Returns the partition of one of the rows of each count of a tenant (server/store/tenants/counts.py)."""
     return f"{tenant(tenant_name)}#STRIPE#{number:02d}"
 
 

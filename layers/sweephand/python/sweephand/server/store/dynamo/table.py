@@ -7,7 +7,7 @@ Users' JSON is stored as a string. Models of rarer rows are next to the code tha
 
 from __future__ import annotations
 
-from sweephand.store.dynamo.flat_models import (
+from sweephand.server.store.dynamo.flat_models import (
     BooleanAttribute,
     FlatModel,
     Integer,
@@ -59,7 +59,10 @@ class TenantItem(Item):
 
 
 class LeasingItem(Item):
-    """The members of a row with a quota that leases check. leases: how many were granted (store/tenants/counts.py)."""
+    """The members of a row with a quota that leases check.
+
+    leases: how many were granted (server/store/tenants/counts.py).
+    """
 
     revision = Integer(null=True)
     leases = Integer(null=True)
@@ -228,8 +231,8 @@ class OwnHooksItem(Item):
 class RevisionItem(Item):
     """A revision of a job: who made it, how and when.
 
-    body: packed JSON (store/jobs/history.py): the rows of the job and of the schedules that the caller changed, before
-    and after. These rows have no secrets or payloads, only their versions.
+    body: packed JSON (server/store/jobs/history.py): the rows of the job and of the schedules that the caller changed,
+    before and after. These rows have no secrets or payloads, only their versions.
     """
 
     body = UnicodeAttribute()
@@ -301,7 +304,7 @@ class CleanUpItem(WakeItem):
 
 
 class ChangePartItem(Item):
-    """Schedules that still follow a change of their job. steps: packed JSON (store/jobs/change_parts.py)."""
+    """Schedules that still follow a change of their job. steps: packed JSON (server/store/jobs/change_parts.py)."""
 
     steps = UnicodeAttribute()
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, SupportsInt
 
+from sweephand.base.ids import shard_of
 from sweephand.domain.failure import Archived, Failure, Group, Note, Redirect, Signature, example_of, signature_of
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_ms_if_any, s_if_any
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.ids import shard_of
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import Condition, assign, changes, every, removal
-from sweephand.store.dynamo.flat_models import (
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.server.store.dynamo.expressions import Condition, assign, changes, every, removal
+from sweephand.server.store.dynamo.flat_models import (
     SECONDS,
     TENANT,
     BooleanAttribute,
@@ -28,8 +28,8 @@ from sweephand.store.dynamo.flat_models import (
     of_key,
     to_json,
 )
-from sweephand.store.dynamo.table import Item, RunItem, WakeItem
-from sweephand.store.runs import run_rows
+from sweephand.server.store.dynamo.table import Item, RunItem, WakeItem
+from sweephand.server.store.runs import run_rows
 
 _SWEEP = str(SweepText(Waits.ERRORS, Lane.OPERATIONS))
 

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from sweephand.domain.flow_keys.circuits import KEPT, Circuit
 from sweephand.domain.instants import epoch_ms, epoch_s
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import assign, every
-from sweephand.store.dynamo.flat_models import Codec, Integer, UnicodeAttribute, of_key
-from sweephand.store.dynamo.table import Item
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused, Table, Written, if_any
+from sweephand.server.store.dynamo.expressions import assign, every
+from sweephand.server.store.dynamo.flat_models import Codec, Integer, UnicodeAttribute, of_key
+from sweephand.server.store.dynamo.table import Item
 
 _SHOWN_TARGET = 200
 

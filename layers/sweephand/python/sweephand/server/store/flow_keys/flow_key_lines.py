@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from sweephand.base.records import dataclass
 from sweephand.domain.flow_keys.flow_key_lines import ENDLESS, Patience, Waiting
 from sweephand.domain.flow_keys.flow_keys import Turnstile, holder
 from sweephand.domain.instants import epoch_ms, from_ms_if_any, ms_if_any
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Refused, Table, Written
-from sweephand.store.dynamo.expressions import removal
-from sweephand.store.dynamo.flat_models import Codec, Column, Integer, UnicodeAttribute, one_of
-from sweephand.store.dynamo.table import Item, RunItem
-from sweephand.store.runs import ledger, run_rows
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Refused, Table, Written
+from sweephand.server.store.dynamo.expressions import removal
+from sweephand.server.store.dynamo.flat_models import Codec, Column, Integer, UnicodeAttribute, one_of
+from sweephand.server.store.dynamo.table import Item, RunItem
+from sweephand.server.store.runs import ledger, run_rows
 
 
 class LineItem(Item):

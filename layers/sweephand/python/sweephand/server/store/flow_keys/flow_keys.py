@@ -11,17 +11,17 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, SupportsInt
 
+from sweephand.base.ids import shard_of
+from sweephand.base.lazy import lazy
 from sweephand.domain.flow_keys.flow_keys import CircuitRule, FlowKey, Holds, Place, Rate, Terms, Turnstile
 from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms
 from sweephand.domain.job import Pause
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
-from sweephand.ids import shard_of
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import Action, Condition, assign, changes, removal
-from sweephand.store.dynamo.flat_models import (
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.server.store.dynamo.expressions import Action, Condition, assign, changes, removal
+from sweephand.server.store.dynamo.flat_models import (
     SECONDS,
     TENANT,
     Codec,
@@ -31,10 +31,10 @@ from sweephand.store.dynamo.flat_models import (
     named,
     of_key,
 )
-from sweephand.store.dynamo.table import Item
+from sweephand.server.store.dynamo.table import Item
 
 with lazy():
-    from sweephand.store.tenants import counts
+    from sweephand.server.store.tenants import counts
 
 PART = "flow key "
 """The prefix of a transaction's part that counts a job or collection that names a key."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.flat_models import SECONDS, Codec, Integer, UnicodeAttribute
-from sweephand.store.dynamo.table import Item
+from sweephand.base.records import dataclass
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.flat_models import SECONDS, Codec, Integer, UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
 
 
 class LookItem(Item):

@@ -7,17 +7,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, SupportsInt
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.ids import shard_of
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Schedule, ScheduleState, names_zone
-from sweephand.errors import Unavailable
-from sweephand.ids import shard_of
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.flat_models import SECONDS, Codec
-from sweephand.store.dynamo.table import CATALOGUE, NEXT_RUN, CatalogueItem, WaitingItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.flat_models import SECONDS, Codec
+from sweephand.server.store.dynamo.table import CATALOGUE, NEXT_RUN, CatalogueItem, WaitingItem
 
 with lazy():
     from sweephand.domain.occurrences import moved

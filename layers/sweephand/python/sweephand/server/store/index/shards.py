@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Table
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.table import ShardsItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused, Table
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.table import ShardsItem
 
 
 class Shards:

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, SupportsInt
 
+from sweephand.base.ids import shard_of
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.occurrences.suspension import Key, Suspension, Suspensions
 from sweephand.domain.schedule import Lane
-from sweephand.ids import shard_of
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
-from sweephand.store.dynamo.expressions import Condition, assign, every
-from sweephand.store.dynamo.table import ReleaseItem, ShardsItem, SuspensionItem
-from sweephand.store.index import newer_zones
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, Written
+from sweephand.server.store.dynamo.expressions import Condition, assign, every
+from sweephand.server.store.dynamo.table import ReleaseItem, ShardsItem, SuspensionItem
+from sweephand.server.store.index import newer_zones
 
 if TYPE_CHECKING:
-    from sweephand.store.index.newer_zones import Look
+    from sweephand.server.store.index.newer_zones import Look
 
 
 class Stack(NamedTuple):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job_set import Member
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, if_any
-from sweephand.store.dynamo.expressions import Condition, assign, every, removal
-from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
-from sweephand.store.dynamo.table import Item
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, if_any
+from sweephand.server.store.dynamo.expressions import Condition, assign, every, removal
+from sweephand.server.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
 
 
 class JobSetItem(Item):

@@ -10,24 +10,24 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, SupportsInt
 
+from sweephand.base.ids import shard_of
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane, Schedule
-from sweephand.ids import shard_of
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.flat_models import pack, unpack
-from sweephand.store.dynamo.table import ChangePartItem, ScheduleItem, WakeItem
-from sweephand.store.jobs import jobs
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Table
+from sweephand.server.store.dynamo.flat_models import pack, unpack
+from sweephand.server.store.dynamo.table import ChangePartItem, ScheduleItem, WakeItem
+from sweephand.server.store.jobs import jobs
 
 if TYPE_CHECKING:
-    from sweephand.store.jobs.own_hooks import ByName
+    from sweephand.server.store.jobs.own_hooks import ByName
 
 with lazy():
-    from sweephand.store.jobs import own_hooks
+    from sweephand.server.store.jobs import own_hooks
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.table import CleanUpItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.table import CleanUpItem
 
 
 def message(item: CleanUpItem) -> str | None:

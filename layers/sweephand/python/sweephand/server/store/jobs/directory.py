@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pynamodb.expressions.condition import Condition
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.lazy import lazy
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.schedule import OVER, Schedule
-from sweephand.errors import Unavailable
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table
-from sweephand.store.dynamo.expressions import add, assign
-from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute, to_json
-from sweephand.store.dynamo.table import Item
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table
+from sweephand.server.store.dynamo.expressions import add, assign
+from sweephand.server.store.dynamo.flat_models import Integer, UnicodeAttribute, to_json
+from sweephand.server.store.dynamo.table import Item
 
 if TYPE_CHECKING:
-    from sweephand.store.tenants.searching import Searched
+    from sweephand.server.store.tenants.searching import Searched
 
 with lazy():
-    from sweephand.store.tenants import searching
+    from sweephand.server.store.tenants import searching
 
 BLOCK = 1_000
 """Numbers per block, the finest place that counts lead to."""

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.occurrences.generations import Generation
 from sweephand.domain.schedule import Schedule
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.flat_models import SECONDS, Codec, named, of_key
-from sweephand.store.dynamo.table import GenerationItem
-from sweephand.store.jobs import jobs
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Table
+from sweephand.server.store.dynamo.flat_models import SECONDS, Codec, named, of_key
+from sweephand.server.store.dynamo.table import GenerationItem
+from sweephand.server.store.jobs import jobs
 
 KEPT = timedelta(days=30)
 """Retention of an ended plan: twice as long as the ledger keeps a row by default. The audit settles it long before."""

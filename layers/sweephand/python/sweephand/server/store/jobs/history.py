@@ -12,11 +12,11 @@ from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.schedule import Schedule
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.flat_models import pack, unpack
-from sweephand.store.dynamo.table import JobItem, RevisionItem, ScheduleItem
-from sweephand.store.jobs import jobs
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Table
+from sweephand.server.store.dynamo.flat_models import pack, unpack
+from sweephand.server.store.dynamo.table import JobItem, RevisionItem, ScheduleItem
+from sweephand.server.store.jobs import jobs
 
 LONGEST_BODY = 380_000
 """Characters of one entry's packed body: DynamoDB allows 400 KB per item."""

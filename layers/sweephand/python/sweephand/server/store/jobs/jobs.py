@@ -11,16 +11,16 @@ from typing import Any, SupportsInt
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
+from sweephand.base.ids import shard_of
+from sweephand.base.lazy import lazy
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, from_s, from_s_if_any, s_if_any
 from sweephand.domain.job import ActionSpec, Job, Pause, Payload
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import LIVE, OVER, Lane, Schedule, ScheduleState, names_calendars, names_zone
-from sweephand.ids import shard_of
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table, if_any
-from sweephand.store.dynamo.expressions import assign, changes, every
-from sweephand.store.dynamo.flat_models import (
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Table, if_any
+from sweephand.server.store.dynamo.expressions import assign, changes, every
+from sweephand.server.store.dynamo.flat_models import (
     JSON,
     SECONDS,
     TENANT,
@@ -32,11 +32,11 @@ from sweephand.store.dynamo.flat_models import (
     one_of,
     to_json,
 )
-from sweephand.store.dynamo.table import JobItem, PayloadItem, ScheduleItem, SecretItem
+from sweephand.server.store.dynamo.table import JobItem, PayloadItem, ScheduleItem, SecretItem
 
 with lazy():
     from sweephand.domain.occurrences import moved
-    from sweephand.store.calendars import calendars
+    from sweephand.server.store.calendars import calendars
 
 # Rows and records
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Table
-from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
-from sweephand.store.dynamo.table import Item
-from sweephand.store.jobs.directory import NumberItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Table
+from sweephand.server.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
+from sweephand.server.store.jobs.directory import NumberItem
 
 
 class OrdinalItem(Item):

@@ -11,11 +11,11 @@ from typing import Any
 from sweephand.domain.job import ActionSpec, Inline, Payload
 from sweephand.domain.jobs.job_state import OwnHooks
 from sweephand.domain.schedule import Schedule
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.flat_models import pack, unpack
-from sweephand.store.dynamo.table import OwnHooksItem
-from sweephand.store.jobs import jobs
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Table
+from sweephand.server.store.dynamo.flat_models import pack, unpack
+from sweephand.server.store.dynamo.table import OwnHooksItem
+from sweephand.server.store.jobs import jobs
 
 ByName = Mapping[str, ActionSpec]
 """Hooks by name, each with its payload and secrets."""

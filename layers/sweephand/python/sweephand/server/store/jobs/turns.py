@@ -9,10 +9,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from sweephand.domain.instants import epoch_ms, epoch_s
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Table
-from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
-from sweephand.store.dynamo.table import Item
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused, Table
+from sweephand.server.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
 
 FORGOTTEN = timedelta(hours=1)
 """Retention of a turn that was never given back."""

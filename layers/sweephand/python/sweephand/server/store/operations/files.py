@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sweephand.errors import NotFound, Unavailable
+from sweephand.base.errors import NotFound, Unavailable
 
 LEAST_PIECE = 5 * 1_048_576
 """The smallest size of a piece that S3 joins, in bytes. Only the last piece may be smaller."""

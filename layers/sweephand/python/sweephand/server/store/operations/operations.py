@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import SupportsInt
 
+from sweephand.base.ids import shard_of
 from sweephand.domain.instants import epoch_s, up_to_second
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.operation import OVER, Operation, OperationKind, OperationState
 from sweephand.domain.schedule import Lane
-from sweephand.ids import shard_of
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import Condition, changes, every
-from sweephand.store.dynamo.flat_models import (
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.server.store.dynamo.expressions import Condition, changes, every
+from sweephand.server.store.dynamo.flat_models import (
     JSON,
     SECONDS,
     Codec,
@@ -25,7 +25,7 @@ from sweephand.store.dynamo.flat_models import (
     of_key,
     one_of,
 )
-from sweephand.store.dynamo.table import Item
+from sweephand.server.store.dynamo.table import Item
 
 PROVIDER = "provider"
 """The tenant's name in pointers to the provider's own operations. No tenant may have this name."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sweephand.domain.instants import s_if_any
 from sweephand.domain.run import Attempt, Reason, Run, State
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.flat_models import Codec, named
-from sweephand.store.dynamo.table import AttemptItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.flat_models import Codec, named
+from sweephand.server.store.dynamo.table import AttemptItem
 
 _ATTEMPTS = Codec(Attempt, AttemptItem, {"number": named("attempt"), "state": named("ended_as")})
 attempt_of = _ATTEMPTS.read

@@ -11,12 +11,12 @@ from typing import Any
 from sweephand.domain.collection import Terms
 from sweephand.domain.message import Pointer
 from sweephand.domain.runs.admission import RunContext
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.table import JobItem, RunItem, ScheduleItem
-from sweephand.store.jobs import jobs
-from sweephand.store.runs import run_rows
-from sweephand.store.tenants.tenants import CollectionTerms
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.table import JobItem, RunItem, ScheduleItem
+from sweephand.server.store.jobs import jobs
+from sweephand.server.store.runs import run_rows
+from sweephand.server.store.tenants.tenants import CollectionTerms
 
 Key = tuple[str, str]
 Rows = Mapping[Key, dict[str, Any] | None]

@@ -9,17 +9,17 @@ from typing import SupportsInt
 from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
+from sweephand.base.errors import Unavailable
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, epoch_s, from_s, ms_if_any
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import CLAIMABLE, TERMINAL, LostCall, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.errors import Unavailable
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import add, assign, every, removal, withdraw
-from sweephand.store.dynamo.table import AttemptItem, RunItem, StatsItem
-from sweephand.store.runs.run_rows import (
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.server.store.dynamo.expressions import add, assign, every, removal, withdraw
+from sweephand.server.store.dynamo.table import AttemptItem, RunItem, StatsItem
+from sweephand.server.store.runs.run_rows import (
     NEEDS_ATTENTION,
     attention,
     changes_of,

@@ -11,15 +11,15 @@ from typing import SupportsInt
 
 from pynamodb.attributes import Attribute
 
+from sweephand.base.records import dataclass
 from sweephand.domain.run import Run, State
 from sweephand.domain.runs.overlap import Slot
 from sweephand.domain.schedule import Lane
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
-from sweephand.store.dynamo.expressions import Condition, assign, every
-from sweephand.store.dynamo.table import RunItem, SlotItem
-from sweephand.store.runs import ledger, run_rows
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
+from sweephand.server.store.dynamo.expressions import Condition, assign, every
+from sweephand.server.store.dynamo.table import RunItem, SlotItem
+from sweephand.server.store.runs import ledger, run_rows
 
 
 def read(table: Table, run: Run) -> tuple[Slot, dict[str, Run]]:

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, SupportsInt
 
 from pynamodb.expressions.update import Action
 
+from sweephand.base.ids import order_of, shard_of
+from sweephand.base.lazy import lazy
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.occurrences.index_row import SweepText, WaitingRun, Waits
 from sweephand.domain.run import Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.ids import order_of, shard_of
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.expressions import assign
-from sweephand.store.dynamo.flat_models import SECONDS, TENANT, Codec, Column, named, of_key, one_of
-from sweephand.store.dynamo.table import RunItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.expressions import assign
+from sweephand.server.store.dynamo.flat_models import SECONDS, TENANT, Codec, Column, named, of_key, one_of
+from sweephand.server.store.dynamo.table import RunItem
 
 if TYPE_CHECKING:
-    from sweephand.store.dynamo.conditional import Table
+    from sweephand.server.store.dynamo.conditional import Table
 
 with lazy():
-    from sweephand.store.runs import spread
+    from sweephand.server.store.runs import spread
 
 NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})
 

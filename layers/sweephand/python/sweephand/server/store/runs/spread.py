@@ -14,17 +14,17 @@ from itertools import chain, islice
 from threading import Lock
 from typing import Any
 
-from sweephand.errors import Unavailable
-from sweephand.ids import shard_of
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.expressions import Condition
-from sweephand.store.dynamo.flat_models import UnicodeSetAttribute
-from sweephand.store.dynamo.table import ATTENTION, AttentionItem, Item
+from sweephand.base.errors import Unavailable
+from sweephand.base.ids import shard_of
+from sweephand.base.lazy import lazy
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.expressions import Condition
+from sweephand.server.store.dynamo.flat_models import UnicodeSetAttribute
+from sweephand.server.store.dynamo.table import ATTENTION, AttentionItem, Item
 
 with lazy():
-    from sweephand import threads
+    from sweephand.server import threads
 
 WAYS = 32
 """Each bears 500 runs a second that wait and then succeed, which are two writes each."""

@@ -8,10 +8,10 @@ from pynamodb.attributes import Attribute
 
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.schedule import Schedule
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written
-from sweephand.store.dynamo.expressions import Action, Condition, assign, every
-from sweephand.store.dynamo.table import StatsItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, Written
+from sweephand.server.store.dynamo.expressions import Action, Condition, assign, every
+from sweephand.server.store.dynamo.table import StatsItem
 
 
 def read(table: Table, schedule: Schedule, *, consistent: bool = True) -> StatsItem:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from sweephand.domain.application import Application
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table, if_any
-from sweephand.store.dynamo.flat_models import TENANT, TEXTS, Codec, Integer, UnicodeAttribute
-from sweephand.store.tenants import watches
-from sweephand.store.tenants.watches import WatchedItem, key_of
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Table, if_any
+from sweephand.server.store.dynamo.flat_models import TENANT, TEXTS, Codec, Integer, UnicodeAttribute
+from sweephand.server.store.tenants import watches
+from sweephand.server.store.tenants.watches import WatchedItem, key_of
 
 
 class ApplicationItem(WatchedItem):

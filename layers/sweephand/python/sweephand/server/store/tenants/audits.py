@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import EPOCH
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.flat_models import JSON, SECONDS, Codec, of_key
-from sweephand.store.dynamo.table import AuditItem, AuditRoundItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.flat_models import JSON, SECONDS, Codec, of_key
+from sweephand.server.store.dynamo.table import AuditItem, AuditRoundItem
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from sweephand.domain.instants import epoch_ms, from_ms
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
-from sweephand.store.dynamo.table import Item
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
 
 
 class CallbackKeyItem(Item):

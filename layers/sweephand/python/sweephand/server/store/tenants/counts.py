@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Contended, Op, Table
-from sweephand.store.dynamo.expressions import Action, Condition, add, assign, every
-from sweephand.store.dynamo.flat_models import Integer
-from sweephand.store.dynamo.table import CountItem, LeasingItem
+from sweephand.base.records import dataclass
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Contended, Op, Table
+from sweephand.server.store.dynamo.expressions import Action, Condition, add, assign, every
+from sweephand.server.store.dynamo.flat_models import Integer
+from sweephand.server.store.dynamo.table import CountItem, LeasingItem
 
 STRIPES = 16
 """Rows of a count. One row takes some 50 transactions a second."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from sweephand.domain.instants import epoch_ms
-from sweephand.security.caller import Credential
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table, if_any
-from sweephand.store.dynamo.expressions import changes, removal
-from sweephand.store.dynamo.flat_models import MILLISECONDS, Codec, Column, named
-from sweephand.store.dynamo.table import CredentialItem
+from sweephand.server.security.caller import Credential
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Table, if_any
+from sweephand.server.store.dynamo.expressions import changes, removal
+from sweephand.server.store.dynamo.flat_models import MILLISECONDS, Codec, Column, named
+from sweephand.server.store.dynamo.table import CredentialItem
 
 PROVIDER_PARTITION = "STACK#PROVIDER"
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 from datetime import datetime, timedelta
 
-from sweephand.errors import Unavailable
-from sweephand.sources import Chance, Clock
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.flat_models import UnicodeAttribute
-from sweephand.store.dynamo.table import Item
+from sweephand.base.errors import Unavailable
+from sweephand.base.sources import Chance, Clock
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.flat_models import UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
 
 KEPT = timedelta(minutes=5)
 SIZE = 32

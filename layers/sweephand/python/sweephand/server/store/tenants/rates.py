@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from pynamodb.expressions.condition import Condition
 
 from sweephand.domain.instants import epoch_s
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Refused, Table
-from sweephand.store.dynamo.expressions import add, assign
-from sweephand.store.dynamo.table import FamilyItem, RateItem
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Refused, Table
+from sweephand.server.store.dynamo.expressions import add, assign
+from sweephand.server.store.dynamo.table import FamilyItem, RateItem
 
 KEPT_S = 3_600
 FAMILY_KEPT = timedelta(days=8)

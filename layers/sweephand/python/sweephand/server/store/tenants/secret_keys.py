@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, from_ms
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.flat_models import Integer, UnicodeAttribute
-from sweephand.store.dynamo.table import Item
-from sweephand.store.tenants import tenants
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
+from sweephand.server.store.tenants import tenants
 
 
 class SecretKeyItem(Item):

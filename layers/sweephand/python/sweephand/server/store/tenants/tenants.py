@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pynamodb.expressions.condition import Condition
 
+from sweephand.base.lazy import lazy
+from sweephand.base.sources import Clock
 from sweephand.domain.collection import (
     Collection,
     CollectionState,
@@ -25,20 +27,18 @@ from sweephand.domain.collection import (
     Usage,
 )
 from sweephand.domain.instants import epoch_ms, from_ms
-from sweephand.lazy import lazy
-from sweephand.shared_reads import SharedReads
-from sweephand.sources import Clock
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Refused, Table, Written, if_any
-from sweephand.store.dynamo.expressions import assign, changes, every
-from sweephand.store.dynamo.flat_models import TENANT, Codec, Column, named, one_of, to_json
-from sweephand.store.dynamo.table import AddressItem, CollectionItem, Item, PlacesItem, TenantItem
+from sweephand.server.shared_reads import SharedReads
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Refused, Table, Written, if_any
+from sweephand.server.store.dynamo.expressions import assign, changes, every
+from sweephand.server.store.dynamo.flat_models import TENANT, Codec, Column, named, one_of, to_json
+from sweephand.server.store.dynamo.table import AddressItem, CollectionItem, Item, PlacesItem, TenantItem
 
 if TYPE_CHECKING:
-    from sweephand.store.tenants.counts import Counted
+    from sweephand.server.store.tenants.counts import Counted
 
 with lazy():
-    from sweephand.store.tenants import counts, usage
+    from sweephand.server.store.tenants import counts, usage
 
 ABSENT: Condition = Item.pk.does_not_exist()
 

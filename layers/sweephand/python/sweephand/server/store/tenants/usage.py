@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.domain.collection import Usage
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Op, Table
-from sweephand.store.dynamo.expressions import add, assign
-from sweephand.store.dynamo.table import QuotaItem
-from sweephand.store.tenants import counts
-from sweephand.store.tenants.counts import Counted
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Op, Table
+from sweephand.server.store.dynamo.expressions import add, assign
+from sweephand.server.store.dynamo.table import QuotaItem
+from sweephand.server.store.tenants import counts
+from sweephand.server.store.tenants.counts import Counted
 
 PART = "usage"
 """The name of the part of a transaction that counts usage."""

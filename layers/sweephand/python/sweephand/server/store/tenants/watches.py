@@ -11,18 +11,18 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, SupportsInt
 
+from sweephand.base.ids import shard_of
 from sweephand.domain.absence import Watched
 from sweephand.domain.application import CHECKED_AGAIN
 from sweephand.domain.instants import epoch_ms, epoch_s
 from sweephand.domain.occurrences.index_row import SweepText, Waits
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import SilentTarget
-from sweephand.ids import shard_of
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
-from sweephand.store.dynamo.expressions import Condition, assign, every, removal
-from sweephand.store.dynamo.flat_models import TENANT, Codec, Integer, UnicodeAttribute
-from sweephand.store.dynamo.table import Item
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Cancelled, Op, Refused, Table, Written
+from sweephand.server.store.dynamo.expressions import Condition, assign, every, removal
+from sweephand.server.store.dynamo.flat_models import TENANT, Codec, Integer, UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
 
 
 class WatchedItem(Item):

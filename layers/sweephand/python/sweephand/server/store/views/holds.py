@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.instants import from_ms, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held, HeldBy
-from sweephand.lazy import lazy
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.table import CollectionItem, SuspensionItem
-from sweephand.store.tenants import tenants as store
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.table import CollectionItem, SuspensionItem
+from sweephand.server.store.tenants import tenants as store
 
 with lazy():
-    from sweephand.store.flow_keys import flow_keys
+    from sweephand.server.store.flow_keys import flow_keys
 
 Rows = Mapping[tuple[str, str], dict[str, Any]]
 

@@ -10,30 +10,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.jobs.job_state import ended_state, state_of
 from sweephand.domain.schedule import Schedule
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import BATCH_GET_MOST, Table
-from sweephand.store.dynamo.table import Item, JobItem, ScheduleItem
-from sweephand.store.jobs import directory, jobs
-from sweephand.store.jobs.directory import (
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import BATCH_GET_MOST, Table
+from sweephand.server.store.dynamo.table import Item, JobItem, ScheduleItem
+from sweephand.server.store.jobs import directory, jobs
+from sweephand.server.store.jobs.directory import (
     Block,
     BlockItem,
     DirectoryItem,
     EntryItem,
 )
-from sweephand.store.jobs.directory import Entry as Entry  # noqa: PLC0414 - part of what is listed
-from sweephand.store.tenants import tenants as store
-from sweephand.store.views import tenants
+from sweephand.server.store.jobs.directory import Entry as Entry  # noqa: PLC0414 - part of what is listed
+from sweephand.server.store.tenants import tenants as store
+from sweephand.server.store.views import tenants
 
 if TYPE_CHECKING:
     from pynamodb.attributes import Attribute
 
 with lazy():
-    from sweephand import threads
+    from sweephand.server import threads
 
 FILTERED_MOST = 50_000
 """How many small rows one request may read: 7.5 MB, some 1,000 read units."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.conditional import Table
 
 READS = frozenset({"get_item", "batch_get_item", "query"})
 

@@ -7,11 +7,11 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.table import RevisionItem
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.table import RevisionItem
 
 if TYPE_CHECKING:
     from sweephand.domain.calendar import Calendar, Version
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from sweephand.domain.job_set import Member
     from sweephand.domain.jobs.job_state import Entry
     from sweephand.domain.operation import Operation
-    from sweephand.store.job_sets.job_sets import JobSet as JobSet  # noqa: PLC0414 - shown by the facade
+    from sweephand.server.store.job_sets.job_sets import JobSet as JobSet  # noqa: PLC0414 - shown by the facade
 
 with lazy():
     from sweephand.domain.flow_keys import flow_keys as flow_key_rules
-    from sweephand.store.calendars import calendars as calendar_rows
-    from sweephand.store.consumers import consumers as consumer_rows
-    from sweephand.store.errors import failures
-    from sweephand.store.flow_keys import circuits, flow_key_lines
-    from sweephand.store.flow_keys import flow_keys as flow_key_rows
-    from sweephand.store.job_sets import job_sets as job_set_rows
-    from sweephand.store.jobs import history
-    from sweephand.store.operations import operations as operation_rows
+    from sweephand.server.store.calendars import calendars as calendar_rows
+    from sweephand.server.store.consumers import consumers as consumer_rows
+    from sweephand.server.store.errors import failures
+    from sweephand.server.store.flow_keys import circuits, flow_key_lines
+    from sweephand.server.store.flow_keys import flow_keys as flow_key_rows
+    from sweephand.server.store.job_sets import job_sets as job_set_rows
+    from sweephand.server.store.jobs import history
+    from sweephand.server.store.operations import operations as operation_rows
 
 MOST_COUNTED = 10_000
 MOST_CIRCUITS = 100

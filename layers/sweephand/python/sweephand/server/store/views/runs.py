@@ -9,21 +9,21 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from sweephand.base.ids import first_order_at, first_uuid_at, instant_ms_of, instant_ms_of_order, order_of, range_uuid
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms
 from sweephand.domain.run import Attempt, Kind, Run, State
-from sweephand.ids import first_order_at, first_uuid_at, instant_ms_of, instant_ms_of_order, order_of, range_uuid
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import GROWTH, LARGEST_PAGE, Table
-from sweephand.store.dynamo.expressions import Condition
-from sweephand.store.dynamo.table import AttemptItem, AttentionItem, Item, RunItem
-from sweephand.store.runs import ledger, run_rows
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import GROWTH, LARGEST_PAGE, Table
+from sweephand.server.store.dynamo.expressions import Condition
+from sweephand.server.store.dynamo.table import AttemptItem, AttentionItem, Item, RunItem
+from sweephand.server.store.runs import ledger, run_rows
 
 with lazy():
-    from sweephand import threads
-    from sweephand.store.consumers import consumers
-    from sweephand.store.runs import attempts, spread
+    from sweephand.server import threads
+    from sweephand.server.store.consumers import consumers
+    from sweephand.server.store.runs import attempts, spread
 
 AFTER_ANY_RUN = keys.run("g")
 """Run ids are hexadecimal, so this sorts after all of them."""

@@ -7,28 +7,28 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection, Silence, Tenant, Usage
 from sweephand.domain.instants import EPOCH
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table, if_any
-from sweephand.store.dynamo.flat_models import Codec, Column, named
-from sweephand.store.dynamo.table import AddressItem, CollectionItem, CredentialItem, Item, TenantItem
-from sweephand.store.index import next_run_index
-from sweephand.store.tenants import credentials as stored
-from sweephand.store.tenants import tenants as store
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table, if_any
+from sweephand.server.store.dynamo.flat_models import Codec, Column, named
+from sweephand.server.store.dynamo.table import AddressItem, CollectionItem, CredentialItem, Item, TenantItem
+from sweephand.server.store.index import next_run_index
+from sweephand.server.store.tenants import credentials as stored
+from sweephand.server.store.tenants import tenants as store
 
 if TYPE_CHECKING:
     from sweephand.domain.absence import Watched
     from sweephand.domain.application import Application
-    from sweephand.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
+    from sweephand.server.store.tenants.audits import LastAudit as LastAudit  # noqa: PLC0414 - shown by the facade
 
 with lazy():
-    from sweephand import threads
-    from sweephand.store.consumers import consumers as consumer_rows
-    from sweephand.store.tenants import applications as application_rows
-    from sweephand.store.tenants import audits, usage, watches
+    from sweephand.server import threads
+    from sweephand.server.store.consumers import consumers as consumer_rows
+    from sweephand.server.store.tenants import applications as application_rows
+    from sweephand.server.store.tenants import audits, usage, watches
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,23 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.ids import instant_ms_of, run_uuid
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import EPOCH, epoch_ms, from_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import APART, TERMINAL, Kind, Run
 from sweephand.domain.schedule import OVER, Schedule
-from sweephand.ids import instant_ms_of, run_uuid
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 from sweephand.schedules.timing import load_or_never
-from sweephand.store.dynamo import keys
-from sweephand.store.dynamo.conditional import Table
-from sweephand.store.dynamo.table import RunItem, StatsItem
-from sweephand.store.runs import run_rows
-from sweephand.store.views import runs
+from sweephand.server.store.dynamo import keys
+from sweephand.server.store.dynamo.conditional import Table
+from sweephand.server.store.dynamo.table import RunItem, StatsItem
+from sweephand.server.store.runs import run_rows
+from sweephand.server.store.views import runs
 
 with lazy():
-    from sweephand import threads
     from sweephand.domain.occurrences import generations
+    from sweephand.server import threads
 
 
 @dataclass(frozen=True)

@@ -7,26 +7,26 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.lazy import lazy
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.schedule import Schedule
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.members import job_members, schedule_members
-from sweephand.facades.native.members.defaults import waits_of
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.lazy import lazy
 from sweephand.schedules.rule import of_answer
-from sweephand.store.views import totals as counts
-from sweephand.store.views.totals import Ledger, Totals
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.members import job_members, schedule_members
+from sweephand.server.facades.native.members.defaults import waits_of
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.views import totals as counts
+from sweephand.server.store.views.totals import Ledger, Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
 
 with lazy():
     from sweephand.domain.jobs import job_state
-    from sweephand.facades.native.jobs import own_hooks
-    from sweephand.store.views import holds
+    from sweephand.server.facades.native.jobs import own_hooks
+    from sweephand.server.store.views import holds
 
 INCLUDES = frozenset({"schedules"})
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from sweephand.base.errors import InvalidRequest, PreconditionFailed
 from sweephand.domain.operation import Operation as Work
-from sweephand.errors import InvalidRequest, PreconditionFailed
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs.job_list import TOO_MANY, filters_of, widest
-from sweephand.facades.native.operations import operations
-from sweephand.facades.native.query_numbers import number
-from sweephand.flow.bulk import delete_jobs as deletes
-from sweephand.flow.bulk import switch_jobs
-from sweephand.flow.bulk.switch_jobs import Switch
-from sweephand.flow.idempotency import Once
-from sweephand.flow.job_parts.change_log import Operation
-from sweephand.flow.operations import verbs
-from sweephand.store.views import jobs as views
-from sweephand.store.views.jobs import Filters
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.jobs.job_list import TOO_MANY, filters_of, widest
+from sweephand.server.facades.native.operations import operations
+from sweephand.server.facades.native.query_numbers import number
+from sweephand.server.flow.bulk import delete_jobs as deletes
+from sweephand.server.flow.bulk import switch_jobs
+from sweephand.server.flow.bulk.switch_jobs import Switch
+from sweephand.server.flow.idempotency import Once
+from sweephand.server.flow.job_parts.change_log import Operation
+from sweephand.server.flow.operations import verbs
+from sweephand.server.store.views import jobs as views
+from sweephand.server.store.views.jobs import Filters
 
 MOST = 10**9
 

@@ -7,25 +7,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import SCHEDULES_AT_ONCE, ActionSpec, Job, Payload
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.members.json_text import Difference, differences, dumps
 from sweephand.domain.schedule import Schedule
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.members import job_members, schedule_members
-from sweephand.facades.native.members.defaults import waits_of
-from sweephand.facades.native.members.stored_hooks import StoredHooks
-from sweephand.flow.job_parts.change_log import Pair
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.store.views import resources as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.members import job_members, schedule_members
+from sweephand.server.facades.native.members.defaults import waits_of
+from sweephand.server.facades.native.members.stored_hooks import StoredHooks
+from sweephand.server.flow.job_parts.change_log import Pair
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.store.views import resources as views
 
 with lazy():
-    from sweephand.facades.native.jobs import own_hooks
+    from sweephand.server.facades.native.jobs import own_hooks
 
 INCLUDES = frozenset({"before"})
 LONGEST_VALUE = 4_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sweephand.actions.job import StartJob
+from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members.job_members import JOB
+from sweephand.server.actions.job import StartJob
+from sweephand.server.facades.native.members.job_members import JOB
 
 JOB_KEY, JOB_ID = "jobKey", "jobId"
 OWN_MEMBERS = ("key", "was")

@@ -8,25 +8,25 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import is_uuid
+from sweephand.base.lazy import lazy
 from sweephand.domain.job import Job, JobState
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import Answer
-from sweephand.facades.native import cursors
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs.answers import INCLUDES, all_as_held, schedule_bodies
-from sweephand.facades.native.members import job_members
-from sweephand.facades.native.members.defaults import waits_of_all
-from sweephand.ids import is_uuid
-from sweephand.lazy import lazy
-from sweephand.store.views import jobs as views
-from sweephand.store.views.jobs import Filters
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import cursors
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.jobs.answers import INCLUDES, all_as_held, schedule_bodies
+from sweephand.server.facades.native.members import job_members
+from sweephand.server.facades.native.members.defaults import waits_of_all
+from sweephand.server.store.views import jobs as views
+from sweephand.server.store.views.jobs import Filters
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
 
 with lazy():
-    from sweephand.facades.native.jobs import last_runs, narrow_lists
+    from sweephand.server.facades.native.jobs import last_runs, narrow_lists
 
 LAST_RUNS = "lastRuns"
 LIST_INCLUDES = INCLUDES | {"total", LAST_RUNS}

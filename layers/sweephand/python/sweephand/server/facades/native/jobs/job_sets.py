@@ -9,13 +9,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sweephand.domain.instants import text_ms
-from sweephand.domain.job import SCHEDULES_AT_ONCE, JobDraft
-from sweephand.domain.job_set import MOST_JOBS, Change, Member, Plan, Verb, Wanted
-from sweephand.domain.members import fields
-from sweephand.domain.members.json_text import dumps
-from sweephand.domain.runs.figures import Spread, figures_of
-from sweephand.errors import (
+from sweephand.base.errors import (
     Conflict,
     InvalidRequest,
     Mistakes,
@@ -23,28 +17,34 @@ from sweephand.errors import (
     SweephandError,
     Unavailable,
 )
-from sweephand.facades.http import Answer
-from sweephand.facades.native import problems
-from sweephand.facades.native.context import Context, canonical
-from sweephand.facades.native.jobs import changes, job_keys, jobs, set_plans
-from sweephand.facades.native.members import job_members
-from sweephand.facades.native.query_instants import exact_instant, instant
-from sweephand.facades.native.query_numbers import number
-from sweephand.flow.job_parts.change_log import Operation
-from sweephand.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
-from sweephand.flow.job_sets import apply
-from sweephand.flow.job_sets.apply import SetPlan
-from sweephand.flow.jobs import lookup
-from sweephand.flow.runs import run_lists
-from sweephand.records import dataclass
-from sweephand.store.views import resources as views
-from sweephand.store.views.runs import Span
+from sweephand.base.records import dataclass
+from sweephand.domain.instants import text_ms
+from sweephand.domain.job import SCHEDULES_AT_ONCE, JobDraft
+from sweephand.domain.job_set import MOST_JOBS, Change, Member, Plan, Verb, Wanted
+from sweephand.domain.members import fields
+from sweephand.domain.members.json_text import dumps
+from sweephand.domain.runs.figures import Spread, figures_of
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import problems
+from sweephand.server.facades.native.context import Context, canonical
+from sweephand.server.facades.native.jobs import changes, job_keys, jobs, set_plans
+from sweephand.server.facades.native.members import job_members
+from sweephand.server.facades.native.query_instants import exact_instant, instant
+from sweephand.server.facades.native.query_numbers import number
+from sweephand.server.flow.job_parts.change_log import Operation
+from sweephand.server.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
+from sweephand.server.flow.job_sets import apply
+from sweephand.server.flow.job_sets.apply import SetPlan
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.runs import run_lists
+from sweephand.server.store.views import resources as views
+from sweephand.server.store.views.runs import Span
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from sweephand.domain.job import Job
-    from sweephand.store.views.resources import JobSet
+    from sweephand.server.store.views.resources import JobSet
 
 LARGEST_LIST = 4_194_304
 """The most bytes of a list. Lambda accepts 6 MB."""

@@ -6,33 +6,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable
+from sweephand.base.lazy import lazy
 from sweephand.domain.instants import text
 from sweephand.domain.job import DEFAULT_COLLECTION, TASK_KINDS, Job, JobDraft, Pause, by_owner
 from sweephand.domain.members import fields
 from sweephand.domain.occurrences import upcoming
-from sweephand.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import TASKS, Context, helpful
-from sweephand.facades.native.jobs.answers import INCLUDES, as_held, changed, whole
-from sweephand.facades.native.members import job_members
-from sweephand.facades.native.members.defaults import waits_of
-from sweephand.facades.native.shared import collection_members
-from sweephand.flow.idempotency import earlier
-from sweephand.flow.job_parts.change_log import Operation
-from sweephand.flow.jobs import change, creation, deletion, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.manual import manual
-from sweephand.flow.tenants import tenancy
-from sweephand.lazy import lazy
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import TASKS, Context, helpful
+from sweephand.server.facades.native.jobs.answers import INCLUDES, as_held, changed, whole
+from sweephand.server.facades.native.members import job_members
+from sweephand.server.facades.native.members.defaults import waits_of
+from sweephand.server.facades.native.shared import collection_members
+from sweephand.server.flow.idempotency import earlier
+from sweephand.server.flow.job_parts.change_log import Operation
+from sweephand.server.flow.jobs import change, creation, deletion, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.manual import manual
+from sweephand.server.flow.tenants import tenancy
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.members.stored_hooks import StoredHooks
+    from sweephand.server.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
-    from sweephand.facades.native.jobs import own_hooks, tasks
-    from sweephand.facades.native.members import idle, run_edits
-    from sweephand.facades.native.shared import facade_limits
+    from sweephand.server.facades.native.jobs import own_hooks, tasks
+    from sweephand.server.facades.native.members import idle, run_edits
+    from sweephand.server.facades.native.shared import facade_limits
 
 LONGEST_NAME = 128
 NAMED_TRIES = 5

@@ -7,15 +7,15 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from sweephand import threads
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import EPOCH, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import APART, Run
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native import cursors
-from sweephand.facades.native.context import Context
-from sweephand.store.views import runs as views
+from sweephand.server import threads
+from sweephand.server.facades.native import cursors
+from sweephand.server.facades.native.context import Context
+from sweephand.server.store.views import runs as views
 
 MOST = 10
 LARGEST_LIMIT = 50

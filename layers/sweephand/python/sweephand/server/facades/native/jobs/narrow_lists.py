@@ -10,20 +10,20 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from sweephand.actions import KINDS
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native import cursors
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs.answers import all_as_held
-from sweephand.facades.native.query_instants import exact_instant, instant
-from sweephand.store.views import jobs as views
-from sweephand.store.views import resources
-from sweephand.store.views.jobs import Filters
+from sweephand.server.actions import KINDS
+from sweephand.server.facades.native import cursors
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.jobs.answers import all_as_held
+from sweephand.server.facades.native.query_instants import exact_instant, instant
+from sweephand.server.store.views import jobs as views
+from sweephand.server.store.views import resources
+from sweephand.server.store.views.jobs import Filters
 
 MOST = 1_000
 """How many jobs a request reads with their schedules, for about 1,000 read units."""

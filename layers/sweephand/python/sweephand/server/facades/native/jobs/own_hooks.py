@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import TASK_KINDS, Job, ScheduleDraft
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native.context import TASKS, Context
-from sweephand.facades.native.jobs.tasks import same
-from sweephand.facades.native.members.defaults import waits_of
-from sweephand.facades.native.members.stored_hooks import StoredHooks
-from sweephand.flow.job_parts import schedule_hooks as flow
+from sweephand.server.facades.native.context import TASKS, Context
+from sweephand.server.facades.native.jobs.tasks import same
+from sweephand.server.facades.native.members.defaults import waits_of
+from sweephand.server.facades.native.members.stored_hooks import StoredHooks
+from sweephand.server.flow.job_parts import schedule_hooks as flow
 
 MOST_SECRETS = 100
 """The most secrets in the hooks of one request, because each takes a call to KMS."""

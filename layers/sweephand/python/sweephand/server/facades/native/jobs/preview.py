@@ -6,19 +6,11 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.instants import epoch_s, from_ms, text
 from sweephand.domain.members import fields
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import TENANT_HEADER, Context, helpful
-from sweephand.facades.native.members import idle
-from sweephand.facades.native.members.schedule_members import moved_body
-from sweephand.facades.native.shared import collection_members
-from sweephand.flow.jobs.schedule_timing import LAST
-from sweephand.flow.tenants import tenancy
-from sweephand.lazy import lazy
 from sweephand.schedules.explain import explain_instant, gaps, preview_warnings
 from sweephand.schedules.explain.explain import dropped, left_out, local_text, search
 from sweephand.schedules.explain.explain_instant import Reason
@@ -28,9 +20,17 @@ from sweephand.schedules.text import instants
 from sweephand.schedules.text.instants import Written, parse_instant
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
 from sweephand.schedules.zones.localtime import IANA_VERSION
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import TENANT_HEADER, Context, helpful
+from sweephand.server.facades.native.members import idle
+from sweephand.server.facades.native.members.schedule_members import moved_body
+from sweephand.server.facades.native.shared import collection_members
+from sweephand.server.flow.jobs.schedule_timing import LAST
+from sweephand.server.flow.tenants import tenancy
 
 with lazy():
-    from sweephand.flow.job_parts import named_calendars
+    from sweephand.server.flow.job_parts import named_calendars
 
 NEXT_PREVIEWED, MOST_PREVIEWED, MOST_DROPPED = 5, 1_000, 100
 OWN_MEMBERS = ("collection", "after", "limit", "explain")

@@ -6,30 +6,30 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import is_uuid
+from sweephand.base.lazy import lazy
 from sweephand.domain.job import TASK_KINDS, ScheduleDraft
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context, helpful
-from sweephand.facades.native.jobs.answers import as_held, one_schedule, schedule_bodies
-from sweephand.facades.native.members import schedule_members
-from sweephand.facades.native.shared import collection_members
-from sweephand.flow.idempotency import Once, made_once
-from sweephand.flow.job_parts.change_log import Operation
-from sweephand.flow.jobs import change, drafts, lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.requested import ScheduleRequest
-from sweephand.flow.tenants import tenancy
-from sweephand.ids import is_uuid
-from sweephand.lazy import lazy
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context, helpful
+from sweephand.server.facades.native.jobs.answers import as_held, one_schedule, schedule_bodies
+from sweephand.server.facades.native.members import schedule_members
+from sweephand.server.facades.native.shared import collection_members
+from sweephand.server.flow.idempotency import Once, made_once
+from sweephand.server.flow.job_parts.change_log import Operation
+from sweephand.server.flow.jobs import change, drafts, lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.requested import ScheduleRequest
+from sweephand.server.flow.tenants import tenancy
 
 if TYPE_CHECKING:
-    from sweephand.facades.native.members.stored_hooks import StoredHooks
+    from sweephand.server.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
-    from sweephand.facades.native.jobs import own_hooks, tasks
-    from sweephand.facades.native.members import idle
-    from sweephand.facades.native.shared import facade_limits
+    from sweephand.server.facades.native.jobs import own_hooks, tasks
+    from sweephand.server.facades.native.members import idle
+    from sweephand.server.facades.native.shared import facade_limits
 
 
 def list_all(ctx: Context) -> Answer:

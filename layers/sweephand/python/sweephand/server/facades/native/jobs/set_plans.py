@@ -13,18 +13,18 @@ from sweephand.domain.job_set import Change, Plan, Verb
 from sweephand.domain.members.json_text import Difference
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs import changes
-from sweephand.facades.native.jobs.changes import Shown
-from sweephand.facades.native.members.defaults import waits_of
-from sweephand.facades.native.members.stored_hooks import StoredHooks
-from sweephand.flow.job_sets import apply
-from sweephand.flow.job_sets.apply import SetPlan
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.lookup import Planned
-from sweephand.flow.jobs.steps import DryRun
 from sweephand.schedules.rule import of_answer
-from sweephand.store.views import totals as counts
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.jobs import changes
+from sweephand.server.facades.native.jobs.changes import Shown
+from sweephand.server.facades.native.members.defaults import waits_of
+from sweephand.server.facades.native.members.stored_hooks import StoredHooks
+from sweephand.server.flow.job_sets import apply
+from sweephand.server.flow.job_sets.apply import SetPlan
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.jobs.steps import DryRun
+from sweephand.server.store.views import totals as counts
 
 DETAILED = 50
 """How many deleted jobs of a plan have their runs counted."""

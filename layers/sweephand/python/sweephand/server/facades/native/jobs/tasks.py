@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from sweephand.domain.job import HOOK_KINDS, TASK_KINDS, ActionDraft, ActionSpec, Job, JobDraft, Payload, hook_owner
-from sweephand.facades.native.context import TASKS, Context
+from sweephand.server.facades.native.context import TASKS, Context
 
 
 def require_scope(

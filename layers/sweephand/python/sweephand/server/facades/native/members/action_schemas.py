@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sweephand.actions import KINDS, outcome
-from sweephand.actions.auth import authentication
-from sweephand.actions.aws import service as aws
-from sweephand.actions.azure import redirects
-from sweephand.actions.kind import Action, members_of
-from sweephand.actions.payloads import ANYTHING, TEXT_BODY
+from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.domain.runs import retry
-from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
+from sweephand.server.actions import KINDS, outcome
+from sweephand.server.actions.auth import authentication
+from sweephand.server.actions.aws import service as aws
+from sweephand.server.actions.azure import redirects
+from sweephand.server.actions.kind import Action, members_of
+from sweephand.server.actions.payloads import ANYTHING, TEXT_BODY
 
 _AWS: Members = {"targetArn": aws.TARGET, "roleArn": aws.ROLE}
 _REDIRECT: Members = {

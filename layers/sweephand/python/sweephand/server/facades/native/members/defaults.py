@@ -9,18 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.job import ActionSpec, Job, Payload
 from sweephand.domain.jobs.policies import DEFAULTS as POLICIES
 from sweephand.domain.members import json_text
 from sweephand.domain.occurrences import lateness
-from sweephand.facades.native.context import Context
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named
-from sweephand.store.views import tenants
+from sweephand.server.facades.native.context import Context
+from sweephand.server.store.views import tenants
 
 with lazy():
-    from sweephand import actions
+    from sweephand.server import actions
 
 FOLLOWING = ("on202", "onAccepted")
 """Members of an action's outcome that say whether a run ends when the target accepts it."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, ScheduleDraft
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.domain.occurrences import lateness
 from sweephand.domain.runs import retry
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native import shapes
 from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS
+from sweephand.server.facades.native import shapes
 
 _WAITING = ("on202", "onAccepted", "onNoAnswer")
 

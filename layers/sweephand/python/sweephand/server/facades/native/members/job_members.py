@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import answer, items, one_of, or_null, ref, request, text
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import (
@@ -25,13 +29,12 @@ from sweephand.domain.members import fields
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.occurrences.upcoming import NextRuns
 from sweephand.domain.schedule import OVER, Schedule, StateReason
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members import defaults, schedule_members
-from sweephand.facades.native.members.defaults import Filling
-from sweephand.facades.native.members.resource import Member, Resource, answered
-from sweephand.facades.native.members.schedule_members import HELD, held_body, read_hooks, totals_body
-from sweephand.facades.native.members.schedule_members import schedule_draft as read_schedule
-from sweephand.facades.native.members.schema_words import (
+from sweephand.server.facades.native.members import defaults, schedule_members
+from sweephand.server.facades.native.members.defaults import Filling
+from sweephand.server.facades.native.members.resource import Member, Resource, answered
+from sweephand.server.facades.native.members.schedule_members import HELD, held_body, read_hooks, totals_body
+from sweephand.server.facades.native.members.schedule_members import schedule_draft as read_schedule
+from sweephand.server.facades.native.members.schema_words import (
     FACADE,
     FLAG,
     GIVEN_INSTANT,
@@ -43,18 +46,15 @@ from sweephand.facades.native.members.schema_words import (
     REVISION,
     TEXT,
 )
-from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
-from sweephand.security.guard import GuardSettings
-from sweephand.store.views.totals import Totals
+from sweephand.server.security.guard import GuardSettings
+from sweephand.server.store.views.totals import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
-    from sweephand.facades.native.members.stored_hooks import StoredHooks
+    from sweephand.server.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
-    from sweephand.facades.native.members import idle
+    from sweephand.server.facades.native.members import idle
 
 
 @dataclass

@@ -1,10 +1,10 @@
-"""Schemas of pages and of merge patches. The other builders are those of sweephand.json_schema."""
+"""Schemas of pages and of merge patches. The other builders are those of sweephand.base.json_schema."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sweephand.json_schema import NULL, Members, Schema, answer, items, or_null, ref, text
+from sweephand.base.json_schema import NULL, Members, Schema, answer, items, or_null, ref, text
 
 
 def page(of: str, more: Members | None = None, absent: Iterable[str] = ()) -> Schema:

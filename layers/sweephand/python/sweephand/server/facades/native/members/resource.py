@@ -14,14 +14,14 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any
 
+from sweephand.base.errors import Mistakes
+from sweephand.base.json_schema import INSTANT, Members, Schema, answer, or_null, request
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.members import fields as reading
 from sweephand.domain.members.fields import Read, by_schema
-from sweephand.errors import Mistakes
-from sweephand.facades.native import shapes
-from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME
-from sweephand.json_schema import INSTANT, Members, Schema, answer, or_null, request
-from sweephand.records import dataclass
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.members.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME
 
 Show = Callable[[Any], Any]
 

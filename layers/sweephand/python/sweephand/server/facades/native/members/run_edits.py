@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.actions import headers as header_fields
-from sweephand.actions import payloads
+from sweephand.base.errors import InvalidRequest
 from sweephand.domain.members import fields
-from sweephand.errors import InvalidRequest
-from sweephand.flow.runs.edits import Edit
+from sweephand.server.actions import headers as header_fields
+from sweephand.server.actions import payloads
+from sweephand.server.flow.runs.edits import Edit
 
 MEMBERS = ("payload", "body", "headers")
 

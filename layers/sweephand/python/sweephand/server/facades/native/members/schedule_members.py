@@ -7,8 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sweephand import actions
-from sweephand.actions.payloads import json_payload
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import answer, items, one_of, or_null, ref, request, text
+from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft
@@ -20,26 +22,33 @@ from sweephand.domain.occurrences import upcoming
 from sweephand.domain.occurrences.upcoming import NextRuns
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members import defaults
-from sweephand.facades.native.members.defaults import Filling, payload_value
-from sweephand.facades.native.members.resource import Member, Resource, answered
-from sweephand.facades.native.members.schema_words import ANYTHING, FLAG, ID, INSTANT, INSTANT_MS, NAME, RUN_ID, TEXT
-from sweephand.json_schema import answer, items, one_of, or_null, ref, request, text
-from sweephand.lazy import lazy
-from sweephand.records import dataclass
 from sweephand.schedules.rule import MovedBy
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never
-from sweephand.security.guard import GuardSettings
-from sweephand.store.views.totals import Totals
+from sweephand.server import actions
+from sweephand.server.actions.payloads import json_payload
+from sweephand.server.facades.native.members import defaults
+from sweephand.server.facades.native.members.defaults import Filling, payload_value
+from sweephand.server.facades.native.members.resource import Member, Resource, answered
+from sweephand.server.facades.native.members.schema_words import (
+    ANYTHING,
+    FLAG,
+    ID,
+    INSTANT,
+    INSTANT_MS,
+    NAME,
+    RUN_ID,
+    TEXT,
+)
+from sweephand.server.security.guard import GuardSettings
+from sweephand.server.store.views.totals import Totals
 
 if TYPE_CHECKING:
     from sweephand.domain.jobs.job_state import Held
-    from sweephand.facades.native.members.stored_hooks import StoredHooks
+    from sweephand.server.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
-    from sweephand.facades.native.members import idle
     from sweephand.schedules.calendars import calendar_uses
+    from sweephand.server.facades.native.members import idle
 
 NEXT_RUNS = 5
 

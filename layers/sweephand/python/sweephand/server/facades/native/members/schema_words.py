@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sweephand import json_schema
-from sweephand.actions import payloads
-from sweephand.json_schema import Schema, items, one_of, or_null, text, whole
+from sweephand.base import json_schema
+from sweephand.base.json_schema import Schema, items, one_of, or_null, text, whole
 from sweephand.schedules.text import instants
 from sweephand.schedules.text.members import LONGEST_TEXT
-from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
+from sweephand.server.actions import payloads
+from sweephand.server.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 
 _HEX = "[0-9a-f]"
 _UUID = "-".join(f"{_HEX}{{{size}}}" for size in (8, 4, 4, 4, 12))

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from sweephand.base.records import dataclass
 from sweephand.domain.job import ActionSpec, Job
 from sweephand.domain.runs.run_action import policies_of
 from sweephand.domain.schedule import Schedule
-from sweephand.facades.native.members import defaults
-from sweephand.facades.native.members.defaults import Filling
-from sweephand.records import dataclass
+from sweephand.server.facades.native.members import defaults
+from sweephand.server.facades.native.members.defaults import Filling
 
 ByName = Mapping[str, ActionSpec]
 

@@ -8,20 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand import __version__
-from sweephand.actions import KINDS
+from sweephand.base.json_schema import Schema, items, one_of, ref, text, whole
 from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import Kind, State
-from sweephand.facades.http import RUN_TOKEN_HEADER, Route
-from sweephand.facades.native import cursors
-from sweephand.facades.native.context import LONGEST_REASON
-from sweephand.facades.native.jobs import narrow_lists
-from sweephand.facades.native.jobs.answers import INCLUDES
-from sweephand.facades.native.jobs.job_list import LIST_INCLUDES
-from sweephand.facades.native.jobs.job_sets import FIGURES, LARGEST_LIMIT_S
-from sweephand.facades.native.jobs.narrow_lists import BY_NEXT_RUN
-from sweephand.facades.native.members import descriptions
-from sweephand.facades.native.members.schema_words import (
+from sweephand.server.actions import KINDS
+from sweephand.server.facades.http import RUN_TOKEN_HEADER, Route
+from sweephand.server.facades.native import cursors
+from sweephand.server.facades.native.context import LONGEST_REASON
+from sweephand.server.facades.native.jobs import narrow_lists
+from sweephand.server.facades.native.jobs.answers import INCLUDES
+from sweephand.server.facades.native.jobs.job_list import LIST_INCLUDES
+from sweephand.server.facades.native.jobs.job_sets import FIGURES, LARGEST_LIMIT_S
+from sweephand.server.facades.native.jobs.narrow_lists import BY_NEXT_RUN
+from sweephand.server.facades.native.members import descriptions
+from sweephand.server.facades.native.members.schema_words import (
     GIVEN_INSTANT,
     ID,
     IN_UTC,
@@ -30,14 +31,13 @@ from sweephand.facades.native.members.schema_words import (
     RUN_ID,
     TENANT_NAME,
 )
-from sweephand.facades.native.openapi.examples import REQUESTS
-from sweephand.facades.native.openapi.schemas import SCHEMAS
-from sweephand.facades.native.overview import timeline
-from sweephand.facades.native.problems import STATUS, problem
-from sweephand.facades.native.routes import HTML, JSON, READ, ROUTES
-from sweephand.facades.native.runs.errors import STATES
-from sweephand.flow.errors.summaries import By
-from sweephand.json_schema import Schema, items, one_of, ref, text, whole
+from sweephand.server.facades.native.openapi.examples import REQUESTS
+from sweephand.server.facades.native.openapi.schemas import SCHEMAS
+from sweephand.server.facades.native.overview import timeline
+from sweephand.server.facades.native.problems import STATUS, problem
+from sweephand.server.facades.native.routes import HTML, JSON, READ, ROUTES
+from sweephand.server.facades.native.runs.errors import STATES
+from sweephand.server.flow.errors.summaries import By
 
 PROBLEM = "application/problem+json"
 FORM, MERGE_PATCH = "application/x-www-form-urlencoded", "application/merge-patch+json"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, ref, text, whole
 from sweephand.domain.job import JobState
 from sweephand.domain.occurrences import lanes
 from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
-from sweephand.facades.native.members.job_members import JOB
-from sweephand.facades.native.members.schema_words import (
+from sweephand.server.facades.native.members.job_members import JOB
+from sweephand.server.facades.native.members.schema_words import (
     ID,
     INSTANT,
     INSTANT_MS,
@@ -17,9 +18,8 @@ from sweephand.facades.native.members.schema_words import (
     STATUS_CODE,
     TEXT,
 )
-from sweephand.facades.native.overview import attention, timeline
-from sweephand.flow.jobs.load_ahead import MOST_JOBS, SLOTS
-from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, text, whole
+from sweephand.server.facades.native.overview import attention, timeline
+from sweephand.server.flow.jobs.load_ahead import MOST_JOBS, SLOTS
 
 _PRICE: Members = {
     "readUnits": {

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from sweephand.actions.payloads import MAX_PAYLOAD
+from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S
 from sweephand.domain.run import Kind, Reason, State, Status
 from sweephand.domain.runs.run_file import OF_ITS_JOB, Format
-from sweephand.facades.native.members.job_members import JOB
-from sweephand.facades.native.members.json_schema import page
-from sweephand.facades.native.members.schedule_schemas import ONE_NOTATION, TIMING
-from sweephand.facades.native.members.schema_words import (
+from sweephand.schedules.explain.explain_instant import REASON_CODES
+from sweephand.schedules.explain.preview_warnings import CAUTIONS
+from sweephand.server.actions.payloads import MAX_PAYLOAD
+from sweephand.server.facades.native.members.job_members import JOB
+from sweephand.server.facades.native.members.json_schema import page
+from sweephand.server.facades.native.members.schedule_schemas import ONE_NOTATION, TIMING
+from sweephand.server.facades.native.members.schema_words import (
     ANYTHING,
     FLAG,
     GIVEN_INSTANT,
@@ -24,16 +27,13 @@ from sweephand.facades.native.members.schema_words import (
     STATUS_CODE,
     TEXT,
 )
-from sweephand.facades.native.operations.operations import OPERATION
-from sweephand.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT, SUMMARY
-from sweephand.facades.native.runs.report import MOST_ATTEMPTS
-from sweephand.flow.bulk import redrive
-from sweephand.flow.errors.summaries import By
-from sweephand.flow.runs.follow_ups import FIELD, FURTHEST
-from sweephand.flow.runs.workers import Ended
-from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
-from sweephand.schedules.explain.explain_instant import REASON_CODES
-from sweephand.schedules.explain.preview_warnings import CAUTIONS
+from sweephand.server.facades.native.operations.operations import OPERATION
+from sweephand.server.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT, SUMMARY
+from sweephand.server.facades.native.runs.report import MOST_ATTEMPTS
+from sweephand.server.flow.bulk import redrive
+from sweephand.server.flow.errors.summaries import By
+from sweephand.server.flow.runs.follow_ups import FIELD, FURTHEST
+from sweephand.server.flow.runs.workers import Ended
 
 _ATTEMPT: Members = {
     "attempt": whole(1),

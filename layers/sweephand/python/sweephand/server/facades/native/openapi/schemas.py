@@ -9,27 +9,28 @@ The service never imports this module, because it serves the finished file.
 
 from __future__ import annotations
 
-from sweephand.actions.http import Http
-from sweephand.actions.http_fields import OutcomeRules
-from sweephand.actions.outcome import schemas as outcome_schemas
+from sweephand.base.errors import MOST_SHOWN
+from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S, Phase
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.job_set import MOST_JOBS
 from sweephand.domain.jobs import policies
 from sweephand.domain.schedule import Lane
-from sweephand.errors import MOST_SHOWN
-from sweephand.facades.native.jobs import last_runs
-from sweephand.facades.native.jobs.job_sets import MOST_RUNS
-from sweephand.facades.native.members import action_schemas, schedule_schemas
-from sweephand.facades.native.members.action_schemas import (
+from sweephand.server.actions.http import Http
+from sweephand.server.actions.http_fields import OutcomeRules
+from sweephand.server.actions.outcome import schemas as outcome_schemas
+from sweephand.server.facades.native.jobs import last_runs
+from sweephand.server.facades.native.jobs.job_sets import MOST_RUNS
+from sweephand.server.facades.native.members import action_schemas, schedule_schemas
+from sweephand.server.facades.native.members.action_schemas import (
     AUTHENTICATION,
     RETRY,
     retry_shown,
     shown_authentication,
 )
-from sweephand.facades.native.members.job_members import JOB
-from sweephand.facades.native.members.json_schema import page, patch_of
-from sweephand.facades.native.members.schedule_schemas import (
+from sweephand.server.facades.native.members.job_members import JOB
+from sweephand.server.facades.native.members.json_schema import page, patch_of
+from sweephand.server.facades.native.members.schedule_schemas import (
     OF_SOME_NOTATIONS,
     ONE_NOTATION,
     SCHEDULE,
@@ -37,7 +38,7 @@ from sweephand.facades.native.members.schedule_schemas import (
     SCHEDULE_REPLACEMENT,
     TIMING,
 )
-from sweephand.facades.native.members.schema_words import (
+from sweephand.server.facades.native.members.schema_words import (
     ANYTHING,
     FLAG,
     GIVEN_INSTANT,
@@ -52,17 +53,16 @@ from sweephand.facades.native.members.schema_words import (
     STATUS_CODE,
     TEXT,
 )
-from sweephand.facades.native.openapi import overview_schemas, run_schemas
-from sweephand.facades.native.problems import STATUS
-from sweephand.facades.native.service import admin
-from sweephand.facades.native.shared import calendar_members, flow_key_members
-from sweephand.facades.native.shared.collection_members import COLLECTION
-from sweephand.facades.native.shared.consumers import MOST_COUNTED
-from sweephand.facades.native.tenants import tenants
-from sweephand.facades.native.tenants.credentials import CREDENTIAL, OVERLAP
-from sweephand.facades.native.tenants.signing import SIGNING_KEY
-from sweephand.flow.job_parts.change_log import Operation
-from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
+from sweephand.server.facades.native.openapi import overview_schemas, run_schemas
+from sweephand.server.facades.native.problems import STATUS
+from sweephand.server.facades.native.service import admin
+from sweephand.server.facades.native.shared import calendar_members, flow_key_members
+from sweephand.server.facades.native.shared.collection_members import COLLECTION
+from sweephand.server.facades.native.shared.consumers import MOST_COUNTED
+from sweephand.server.facades.native.tenants import tenants
+from sweephand.server.facades.native.tenants.credentials import CREDENTIAL, OVERLAP
+from sweephand.server.facades.native.tenants.signing import SIGNING_KEY
+from sweephand.server.flow.job_parts.change_log import Operation
 
 # Jobs
 

@@ -7,27 +7,27 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.ids import is_uuid
+from sweephand.base.json_schema import Schema, answer, one_of, or_null, text, whole
+from sweephand.base.lazy import lazy
 from sweephand.domain.instants import from_ms, text_ms
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.operation import WAITS_FOR, Operation, OperationKind, OperationState
-from sweephand.facades.http import Answer
-from sweephand.facades.native import cursors
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.members.resource import Resource, answered
-from sweephand.facades.native.members.schema_words import ID, INSTANT, INSTANT_MS
-from sweephand.flow.operations import verbs
-from sweephand.flow.operations.verbs import KINDS
-from sweephand.flow.world import World
-from sweephand.ids import is_uuid
-from sweephand.json_schema import Schema, answer, one_of, or_null, text, whole
-from sweephand.lazy import lazy
-from sweephand.store.views import resources as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import cursors
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.members.resource import Resource, answered
+from sweephand.server.facades.native.members.schema_words import ID, INSTANT, INSTANT_MS
+from sweephand.server.flow.operations import verbs
+from sweephand.server.flow.operations.verbs import KINDS
+from sweephand.server.flow.world import World
+from sweephand.server.store.views import resources as views
 
 if TYPE_CHECKING:
-    from sweephand.flow.bulk.export_runs import Link
+    from sweephand.server.flow.bulk.export_runs import Link
 
 with lazy():
-    from sweephand.flow.bulk import export_runs
+    from sweephand.server.flow.bulk import export_runs
 
 PROVIDER, READ = "provider:admin", "jobs:read"
 LOOKED_AT_MOST = 5_000

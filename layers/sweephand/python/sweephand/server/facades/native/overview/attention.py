@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from sweephand.base.records import dataclass
 from sweephand.domain.collection import CollectionState
 from sweephand.domain.consumer import Phase
 from sweephand.domain.failure import Group
@@ -17,18 +18,17 @@ from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationState
 from sweephand.domain.run import Reason
 from sweephand.domain.runs.reasons import ISSUER, MEANINGS
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.operations.operations import may_see
-from sweephand.facades.native.overview import pace, sentences
-from sweephand.facades.native.overview.timeline import MOST_KNOWN
-from sweephand.facades.native.runs.errors import matching
-from sweephand.flow.errors import failures
-from sweephand.flow.errors.failures import OpenRuns
-from sweephand.flow.errors.summaries import By, value_of
-from sweephand.flow.runs.run_lists import JobNames
-from sweephand.records import dataclass
-from sweephand.store.views import jobs, resources, tenants
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.operations.operations import may_see
+from sweephand.server.facades.native.overview import pace, sentences
+from sweephand.server.facades.native.overview.timeline import MOST_KNOWN
+from sweephand.server.facades.native.runs.errors import matching
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.errors.failures import OpenRuns
+from sweephand.server.flow.errors.summaries import By, value_of
+from sweephand.server.flow.runs.run_lists import JobNames
+from sweephand.server.store.views import jobs, resources, tenants
 
 MOST = 100
 MOST_GROUPS, COUNTED = 20, 100

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, stamp, text, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs import switched_off
@@ -19,23 +20,22 @@ from sweephand.domain.occurrences import generations, upcoming
 from sweephand.domain.run import Reason as RunReason
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import LIVE, OVER, Schedule, ScheduleState
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context, in_query
-from sweephand.facades.native.jobs.answers import as_held
-from sweephand.facades.native.jobs.preview import explanation_body
-from sweephand.facades.native.overview import sentences
-from sweephand.flow.jobs import lookup, occurrences, past
-from sweephand.flow.jobs.occurrences import Occurrence
-from sweephand.flow.jobs.past import Switch
-from sweephand.flow.retention import RUN_DAYS
-from sweephand.flow.runs import silences
-from sweephand.records import dataclass
 from sweephand.schedules.explain import explain_instant
 from sweephand.schedules.explain.explain_instant import Explanation, Reason
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.text import instants
 from sweephand.schedules.text.instants import Written
 from sweephand.schedules.timing import Timing, load_or_never
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context, in_query
+from sweephand.server.facades.native.jobs.answers import as_held
+from sweephand.server.facades.native.jobs.preview import explanation_body
+from sweephand.server.facades.native.overview import sentences
+from sweephand.server.flow.jobs import lookup, occurrences, past
+from sweephand.server.flow.jobs.occurrences import Occurrence
+from sweephand.server.flow.jobs.past import Switch
+from sweephand.server.flow.retention import RUN_DAYS
+from sweephand.server.flow.runs import silences
 
 LEFT_OUT = frozenset({State.SKIPPED, State.MISSED, State.EXPIRED, State.CANCELLED})
 SECOND = timedelta(seconds=1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sweephand.domain.instants import text, text_ms
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.overview import pace
-from sweephand.flow.jobs.load_ahead import SLOT_S, load_ahead
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.overview import pace
+from sweephand.server.flow.jobs.load_ahead import SLOT_S, load_ahead
 
 
 def read_load(ctx: Context) -> Answer:

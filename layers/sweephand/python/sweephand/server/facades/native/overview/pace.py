@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.store.views.priced import Priced
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.store.views.priced import Priced
 
 CHANGES, ATTENTION, LOAD = 40, 12, 3
 """The read units a minute for each answer."""

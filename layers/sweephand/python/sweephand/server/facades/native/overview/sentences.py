@@ -13,7 +13,7 @@ from sweephand.domain.jobs.job_state import Held, HeldBy
 from sweephand.domain.run import Run, State
 from sweephand.domain.runs.reasons import MEANINGS
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
-from sweephand.facades.native.members.job_members import job_state, job_state_reason
+from sweephand.server.facades.native.members.job_members import job_state, job_state_reason
 
 ENDED: Mapping[str, str] = {
     StateReason.ONE_TIME_DONE: "its only time is over",

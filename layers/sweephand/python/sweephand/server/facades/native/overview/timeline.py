@@ -16,6 +16,8 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import is_uuid
 from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, text, text_ms
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held
@@ -24,23 +26,21 @@ from sweephand.domain.occurrences.lanes import Some
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.run import Run, State, Status
 from sweephand.domain.schedule import Schedule, ScheduleState
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import Answer
-from sweephand.facades.native import cursors
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs.answers import all_as_held
-from sweephand.facades.native.jobs.job_list import TOO_MANY, filters_of, place_of, widest
-from sweephand.facades.native.members import job_members
-from sweephand.facades.native.members.schedule_members import held_body
-from sweephand.facades.native.overview import pace, sentences
-from sweephand.facades.native.query_instants import instant
-from sweephand.facades.native.query_numbers import number
-from sweephand.flow.runs import run_lists
-from sweephand.ids import is_uuid
 from sweephand.schedules.rule import Undecided, for_one, limited
 from sweephand.schedules.timing import Timing, load_or_never
-from sweephand.store.views import jobs as views
-from sweephand.store.views.runs import Passed, Recorded, Span, recorded
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import cursors
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.jobs.answers import all_as_held
+from sweephand.server.facades.native.jobs.job_list import TOO_MANY, filters_of, place_of, widest
+from sweephand.server.facades.native.members import job_members
+from sweephand.server.facades.native.members.schedule_members import held_body
+from sweephand.server.facades.native.overview import pace, sentences
+from sweephand.server.facades.native.query_instants import instant
+from sweephand.server.facades.native.query_numbers import number
+from sweephand.server.flow.runs import run_lists
+from sweephand.server.store.views import jobs as views
+from sweephand.server.store.views.runs import Passed, Recorded, Span, recorded
 
 LIMIT, LARGEST_LIMIT = 100, 500
 MOST_NAMED = 50

@@ -10,28 +10,36 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from sweephand.base.errors import InvalidRequest, NotFound
+from sweephand.base.ids import is_uuid
+from sweephand.base.json_schema import Schema, answer, items, one_of, or_null, text, whole
 from sweephand.domain.failure import Archived, Failure, Group, Redirect
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import HOOK_KINDS, TASK_KINDS, hook_owner
 from sweephand.domain.members import fields
 from sweephand.domain.run import FAILED, Reason, State
-from sweephand.errors import InvalidRequest, NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import TASKS, Context, in_query
-from sweephand.facades.native.members.resource import Resource, answered
-from sweephand.facades.native.members.schema_words import FLAG, ID, INSTANT, INSTANT_MS, RUN_ID, STATUS_CODE, TEXT
-from sweephand.facades.native.runs.runs import wanted_of
-from sweephand.flow.errors import failures, summaries
-from sweephand.flow.errors.failures import OpenRuns
-from sweephand.flow.errors.summaries import Summary
-from sweephand.flow.idempotency import made_once
-from sweephand.flow.jobs import lookup
-from sweephand.flow.runs import run_lists
-from sweephand.flow.runs.run_lists import JobNames, Wanted
-from sweephand.flow.tenants import tenancy
-from sweephand.ids import is_uuid
-from sweephand.json_schema import Schema, answer, items, one_of, or_null, text, whole
-from sweephand.store.views import resources as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import TASKS, Context, in_query
+from sweephand.server.facades.native.members.resource import Resource, answered
+from sweephand.server.facades.native.members.schema_words import (
+    FLAG,
+    ID,
+    INSTANT,
+    INSTANT_MS,
+    RUN_ID,
+    STATUS_CODE,
+    TEXT,
+)
+from sweephand.server.facades.native.runs.runs import wanted_of
+from sweephand.server.flow.errors import failures, summaries
+from sweephand.server.flow.errors.failures import OpenRuns
+from sweephand.server.flow.errors.summaries import Summary
+from sweephand.server.flow.idempotency import made_once
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.runs import run_lists
+from sweephand.server.flow.runs.run_lists import JobNames, Wanted
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.views import resources as views
 
 STATES = ("OPEN", "ARCHIVED", "RESOLVED")
 STATES_MEAN = "OPEN: it has unresolved runs. RESOLVED: each was run again, archived or removed."

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import is_uuid
 from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.runs import run_file
 from sweephand.domain.runs.run_file import MEDIA_TYPES, Format
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import Answer
-from sweephand.facades.native import cursors
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.operations import operations
-from sweephand.facades.native.operations.operations import EXPORT_PATH
-from sweephand.facades.native.query_instants import exact_instant
-from sweephand.facades.native.runs import runs
-from sweephand.facades.native.runs.runs import KINDS, STATES
-from sweephand.flow.bulk import export_runs as work
-from sweephand.flow.runs.run_lists import JobNames
-from sweephand.flow.tenants import tenancy
-from sweephand.ids import is_uuid
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import cursors
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.operations import operations
+from sweephand.server.facades.native.operations.operations import EXPORT_PATH
+from sweephand.server.facades.native.query_instants import exact_instant
+from sweephand.server.facades.native.runs import runs
+from sweephand.server.facades.native.runs.runs import KINDS, STATES
+from sweephand.server.flow.bulk import export_runs as work
+from sweephand.server.flow.runs.run_lists import JobNames
+from sweephand.server.flow.tenants import tenancy
 
 PAGE = 1_000
 """The runs of a page."""

@@ -9,23 +9,23 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import is_uuid, run_uuid
 from sweephand.domain.instants import epoch_ms, text
 from sweephand.domain.job import Job
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Schedule
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.jobs.answers import as_held
-from sweephand.facades.native.members.schedule_members import moved_body
-from sweephand.facades.native.query_instants import instant
-from sweephand.flow.jobs import lookup
-from sweephand.flow.jobs.occurrences import Asked, Occurrence, between
-from sweephand.flow.jobs.schedule_timing import LAST
-from sweephand.ids import is_uuid, run_uuid
 from sweephand.schedules import rule
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.text.instants import parse_instant
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.jobs.answers import as_held
+from sweephand.server.facades.native.members.schedule_members import moved_body
+from sweephand.server.facades.native.query_instants import instant
+from sweephand.server.flow.jobs import lookup
+from sweephand.server.flow.jobs.occurrences import Asked, Occurrence, between
+from sweephand.server.flow.jobs.schedule_timing import LAST
 
 OF_A_SCHEDULE = 1_000
 """Units of work for each schedule of a job. One whose occurrences are easy to find takes some 400."""

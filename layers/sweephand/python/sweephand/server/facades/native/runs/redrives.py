@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, PreconditionFailed
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.operation import OperationKind
-from sweephand.errors import InvalidRequest, PreconditionFailed
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import RUN_ID, TASKS, Context
-from sweephand.facades.native.members import run_edits
-from sweephand.facades.native.operations import operations
-from sweephand.facades.native.query_instants import exact_instant
-from sweephand.facades.native.runs import errors
-from sweephand.facades.native.runs.export import INSTANTS, TEXTS
-from sweephand.flow.bulk import redrive
-from sweephand.flow.errors import failures
-from sweephand.flow.manual import rerun
-from sweephand.flow.operations import verbs
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import RUN_ID, TASKS, Context
+from sweephand.server.facades.native.members import run_edits
+from sweephand.server.facades.native.operations import operations
+from sweephand.server.facades.native.query_instants import exact_instant
+from sweephand.server.facades.native.runs import errors
+from sweephand.server.facades.native.runs.export import INSTANTS, TEXTS
+from sweephand.server.flow.bulk import redrive
+from sweephand.server.flow.errors import failures
+from sweephand.server.flow.manual import rerun
+from sweephand.server.flow.operations import verbs
 
 EDIT_SCOPE = "errors:edit"
 

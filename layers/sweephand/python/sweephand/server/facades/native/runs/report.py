@@ -8,13 +8,13 @@ from json import dumps
 from math import ceil
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.domain.instants import from_s
 from sweephand.domain.members import fields
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members import run_edits
-from sweephand.flow.runs.edits import Edit
-from sweephand.flow.runs.follow_ups import FIELD, FURTHEST, FollowUp
 from sweephand.schedules.text.instants import parse_instant
+from sweephand.server.facades.native.members import run_edits
+from sweephand.server.flow.runs.edits import Edit
+from sweephand.server.flow.runs.follow_ups import FIELD, FURTHEST, FollowUp
 
 LONGEST_MESSAGE = 1_000
 MOST_ATTEMPTS = 1_000

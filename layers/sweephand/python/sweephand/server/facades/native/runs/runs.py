@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.ids import is_uuid
+from sweephand.base.lazy import lazy
 from sweephand.domain.members import fields
 from sweephand.domain.run import Attempt, Kind, Run, State
 from sweephand.domain.runs.run_file import run_body
-from sweephand.errors import InvalidRequest
-from sweephand.facades.http import RUN_TOKEN_HEADER, Answer
-from sweephand.facades.native.context import TASKS, Context, in_query
-from sweephand.facades.native.query_instants import exact_instant, instant
-from sweephand.facades.native.runs import report
-from sweephand.flow.runs import results, run_lists
-from sweephand.flow.runs.run_lists import JobNames, Wanted
-from sweephand.flow.tenants import tenancy
-from sweephand.ids import is_uuid
-from sweephand.lazy import lazy
-from sweephand.security.caller import RUN_TARGET
-from sweephand.store.views import runs as views
-from sweephand.store.views.runs import Passed, RunMark, Span
+from sweephand.server.facades.http import RUN_TOKEN_HEADER, Answer
+from sweephand.server.facades.native.context import TASKS, Context, in_query
+from sweephand.server.facades.native.query_instants import exact_instant, instant
+from sweephand.server.facades.native.runs import report
+from sweephand.server.flow.runs import results, run_lists
+from sweephand.server.flow.runs.run_lists import JobNames, Wanted
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.security.caller import RUN_TARGET
+from sweephand.server.store.views import runs as views
+from sweephand.server.store.views.runs import Passed, RunMark, Span
 
 with lazy():
     pass

@@ -7,24 +7,24 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sweephand.actions.run_headers import traceparent_of
+from sweephand.base.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S, Application
 from sweephand.domain.instants import stamp, text_ms
 from sweephand.domain.members import fields, json_text
 from sweephand.domain.message import Pointer, Unreadable, decode
 from sweephand.domain.runs.run_file import run_body
-from sweephand.errors import InvalidRequest, Mistakes, NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import TASKS, Context
-from sweephand.facades.native.query_instants import exact_instant
-from sweephand.facades.native.runs import report
-from sweephand.flow.runs import workers
-from sweephand.flow.runs.follow_ups import FIELD
-from sweephand.flow.runs.run_lists import JobNames
-from sweephand.flow.runs.workers import Claim, Ended, Report, Task
-from sweephand.flow.tenants import applications
-from sweephand.store.views import tenants as views
+from sweephand.server.actions.run_headers import traceparent_of
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import TASKS, Context
+from sweephand.server.facades.native.query_instants import exact_instant
+from sweephand.server.facades.native.runs import report
+from sweephand.server.flow.runs import workers
+from sweephand.server.flow.runs.follow_ups import FIELD
+from sweephand.server.flow.runs.run_lists import JobNames
+from sweephand.server.flow.runs.workers import Claim, Ended, Report, Task
+from sweephand.server.flow.tenants import applications
+from sweephand.server.store.views import tenants as views
 
 LONGEST_MESSAGE, LONGEST_DETAILS = 1_000, 16_384
 LONGEST_DELAY_S = 3_600

@@ -9,24 +9,24 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sweephand import __version__
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import stamp, text
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.shared import collection_members
-from sweephand.facades.native.shared.collection_members import COLLECTION
-from sweephand.flow.idempotency import made_once
-from sweephand.flow.tenants import tenancy
-from sweephand.lazy import lazy
-from sweephand.store.views import tenants as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.shared import collection_members
+from sweephand.server.facades.native.shared.collection_members import COLLECTION
+from sweephand.server.flow.idempotency import made_once
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.views import tenants as views
 
 if TYPE_CHECKING:
     from sweephand.domain.absence import Watched
 
 with lazy():
-    from sweephand.facades.native.members import idle
-    from sweephand.facades.native.shared import facade_limits
+    from sweephand.server.facades.native.members import idle
+    from sweephand.server.facades.native.shared import facade_limits
 
 
 MOST_AWAY = 20

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from sweephand.errors import NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.problems import STATUS, type_of
+from sweephand.base.errors import NotFound
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.problems import STATUS, type_of
 
 HTML = "text/html; charset=utf-8"
 CAUSES: Mapping[str, tuple[str, str]] = {

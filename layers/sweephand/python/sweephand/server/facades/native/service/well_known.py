@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.errors import NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import KEYS_PATH, Context
+from sweephand.base.errors import NotFound
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import KEYS_PATH, Context
 
 KEPT = {"Cache-Control": "public, max-age=3600"}
 

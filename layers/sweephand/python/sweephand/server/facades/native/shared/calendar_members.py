@@ -7,17 +7,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
 from sweephand.domain.calendar import Calendar, Version
 from sweephand.domain.instants import EPOCH
 from sweephand.domain.members import fields
-from sweephand.errors import InvalidRequest
-from sweephand.facades.native import shapes
-from sweephand.facades.native.members.json_schema import page
-from sweephand.facades.native.members.resource import NAMED, Member, Resource, answered
-from sweephand.facades.native.members.schema_words import FLAG, INSTANT_MS, PASSED_OVER, PLAIN_NAME
-from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
 from sweephand.schedules.calendars import calendar_content as content
 from sweephand.schedules.calendars import icalendar, icalendar_text
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.members.json_schema import page
+from sweephand.server.facades.native.members.resource import NAMED, Member, Resource, answered
+from sweephand.server.facades.native.members.schema_words import FLAG, INSTANT_MS, PASSED_OVER, PLAIN_NAME
 
 IMPORT = icalendar_text.FIELD
 _LONGEST = 1_000

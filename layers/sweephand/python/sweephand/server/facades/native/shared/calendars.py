@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from functools import partial
 from operator import attrgetter
 
+from sweephand.base.errors import NotFound
 from sweephand.domain.calendar import Calendar, Version
-from sweephand.errors import NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.shared import calendar_members
-from sweephand.facades.native.shared.calendar_members import CALENDAR, VERSION
-from sweephand.flow.calendars import calendars
-from sweephand.flow.idempotency import made_once
-from sweephand.flow.tenants import tenancy
-from sweephand.store.views import resources as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.shared import calendar_members
+from sweephand.server.facades.native.shared.calendar_members import CALENDAR, VERSION
+from sweephand.server.flow.calendars import calendars
+from sweephand.server.flow.idempotency import made_once
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.views import resources as views
 
 _NUMBER = re.compile("[1-9][0-9]{0,7}", re.ASCII)
 

@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
+from sweephand.base.lazy import lazy
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, CollectionState, Events, Quota, Retention
 from sweephand.domain.jobs import policies
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.domain.runs import retry
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
-from sweephand.facades.native.members.schema_words import FACADE, REVISION, ZONE
-from sweephand.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
-from sweephand.lazy import lazy
 from sweephand.schedules.zones.localtime import zone
-from sweephand.security.guard import GuardSettings
+from sweephand.server.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
+from sweephand.server.facades.native.members.schema_words import FACADE, REVISION, ZONE
+from sweephand.server.security.guard import GuardSettings
 
 with lazy():
-    from sweephand.actions.azure import redirects
     from sweephand.schedules.zones import zone_names
+    from sweephand.server.actions.azure import redirects
 
 FLOW_KEY = text(1, 128, description="The flow key for jobs of the collection that name none.")
 WAITS = "How long a run waits for its result unless its job says otherwise; null means the default of the stack."

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S, Consumer
 from sweephand.domain.instants import text, text_ms
 from sweephand.domain.members import fields
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context
-from sweephand.flow.consumers import deletion, leases
-from sweephand.store.views import resources as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import Context
+from sweephand.server.flow.consumers import deletion, leases
+from sweephand.server.store.views import resources as views
 
 MOST_COUNTED = 1_000
 LONGEST_HOLDER = 128

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sweephand.base.errors import Conflict
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import CLOSED_FACADES, Job
-from sweephand.errors import Conflict
 
 
 def check_job(job: Job) -> None:

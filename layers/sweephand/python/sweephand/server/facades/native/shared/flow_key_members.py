@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
 from sweephand.domain.flow_keys.circuits import Circuit, CircuitState
 from sweephand.domain.flow_keys.flow_keys import (
     LONGEST_PERIOD_S,
@@ -21,12 +23,10 @@ from sweephand.domain.instants import EPOCH, text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Reason
-from sweephand.errors import InvalidRequest, Mistakes
-from sweephand.facades.native.members.json_schema import page
-from sweephand.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
-from sweephand.facades.native.members.schema_words import FLAG, INSTANT_MS, PASSED_OVER, REVISION, TEXT
-from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
-from sweephand.store.views.resources import MOST_CIRCUITS, MOST_COUNTED
+from sweephand.server.facades.native.members.json_schema import page
+from sweephand.server.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
+from sweephand.server.facades.native.members.schema_words import FLAG, INSTANT_MS, PASSED_OVER, REVISION, TEXT
+from sweephand.server.store.views.resources import MOST_CIRCUITS, MOST_COUNTED
 
 RATE = Resource(
     Rate,

@@ -8,15 +8,15 @@ from operator import attrgetter
 
 from sweephand.domain.flow_keys.flow_keys import FlowKey
 from sweephand.domain.members import fields
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.shared import flow_key_members
-from sweephand.facades.native.shared.flow_key_members import FLOW_KEY
-from sweephand.flow.flow_keys import flow_key_changes
-from sweephand.flow.idempotency import made_once
-from sweephand.flow.tenants import tenancy
-from sweephand.store.views import resources as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.shared import flow_key_members
+from sweephand.server.facades.native.shared.flow_key_members import FLOW_KEY
+from sweephand.server.flow.flow_keys import flow_key_changes
+from sweephand.server.flow.idempotency import made_once
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.store.views import resources as views
 
 
 def create(ctx: Context) -> Answer:

@@ -9,19 +9,19 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from sweephand.base.errors import Conflict, InvalidRequest, Mistakes, NotFound
+from sweephand.base.json_schema import or_null, whole
 from sweephand.domain.members import fields
-from sweephand.errors import Conflict, InvalidRequest, Mistakes, NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.members.resource import Resource, answered
-from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, SCOPES, TEXT
-from sweephand.flow.idempotency import made_once
-from sweephand.flow.tenants import access
-from sweephand.flow.tenants.access import LONGEST_OVERLAP, USUAL_OVERLAP
-from sweephand.json_schema import or_null, whole
-from sweephand.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, client_id_parts, is_credential_id
-from sweephand.store.views import tenants as views
-from sweephand.store.views.tenants import Listed
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.members.resource import Resource, answered
+from sweephand.server.facades.native.members.schema_words import ACTOR, INSTANT_MS, SCOPES, TEXT
+from sweephand.server.flow.idempotency import made_once
+from sweephand.server.flow.tenants import access
+from sweephand.server.flow.tenants.access import LONGEST_OVERLAP, USUAL_OVERLAP
+from sweephand.server.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, client_id_parts, is_credential_id
+from sweephand.server.store.views import tenants as views
+from sweephand.server.store.views.tenants import Listed
 
 CREDENTIAL = Resource(
     Listed,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
+from sweephand.base.errors import Forbidden, InvalidRequest, RateLimited, Unauthenticated
 from sweephand.domain.members.fields import shown
-from sweephand.errors import Forbidden, InvalidRequest, RateLimited, Unauthenticated
-from sweephand.facades.http import Answer, Request
-from sweephand.facades.native.context import Context
-from sweephand.flow import rates
-from sweephand.flow.tenants import tenancy
-from sweephand.security.caller import Caller, ClientSecret, client_id_parts, client_secret, parse_authorization
+from sweephand.server.facades.http import Answer, Request
+from sweephand.server.facades.native.context import Context
+from sweephand.server.flow import rates
+from sweephand.server.flow.tenants import tenancy
+from sweephand.server.security.caller import Caller, ClientSecret, client_id_parts, client_secret, parse_authorization
 
 LARGEST_FORM = 16_384
 _ONLY_IN_FORM = {"client_id", "client_secret"}

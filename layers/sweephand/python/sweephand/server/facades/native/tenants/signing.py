@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
+from sweephand.base.errors import Conflict
 from sweephand.domain.collection import SigningKey
-from sweephand.errors import Conflict
-from sweephand.facades.http import Answer
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.members.resource import Resource, answered
-from sweephand.facades.native.members.schema_words import ACTOR, ID, INSTANT_MS
-from sweephand.flow.idempotency import made_once
-from sweephand.flow.tenants import signing, tenancy
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.members.resource import Resource, answered
+from sweephand.server.facades.native.members.schema_words import ACTOR, ID, INSTANT_MS
+from sweephand.server.flow.idempotency import made_once
+from sweephand.server.flow.tenants import signing, tenancy
 
 SIGNING_KEY = Resource(
     SigningKey,

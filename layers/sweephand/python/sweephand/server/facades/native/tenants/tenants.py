@@ -8,6 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
+from sweephand.base.errors import InvalidRequest, Mistakes, NotFound
+from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
 from sweephand.domain.collection import (
     DESCENDANTS,
     MOST_DESCENDANTS,
@@ -22,21 +24,19 @@ from sweephand.domain.collection import (
 from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import by_schema
-from sweephand.errors import InvalidRequest, Mistakes, NotFound
-from sweephand.facades.http import Answer
-from sweephand.facades.native import shapes
-from sweephand.facades.native.context import Context
-from sweephand.facades.native.members.json_schema import page, patch_of
-from sweephand.facades.native.members.resource import Resource, answered
-from sweephand.facades.native.members.schema_words import ACTOR, INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
-from sweephand.facades.native.operations import operations
-from sweephand.facades.native.shared.collection_members import LONGEST_INTERVAL_S
-from sweephand.facades.native.tenants import credentials
-from sweephand.flow.idempotency import made_once
-from sweephand.flow.tenants import subscriptions, tenancy
-from sweephand.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
-from sweephand.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
-from sweephand.store.views import tenants as views
+from sweephand.server.facades.http import Answer
+from sweephand.server.facades.native import shapes
+from sweephand.server.facades.native.context import Context
+from sweephand.server.facades.native.members.json_schema import page, patch_of
+from sweephand.server.facades.native.members.resource import Resource, answered
+from sweephand.server.facades.native.members.schema_words import ACTOR, INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
+from sweephand.server.facades.native.operations import operations
+from sweephand.server.facades.native.shared.collection_members import LONGEST_INTERVAL_S
+from sweephand.server.facades.native.tenants import credentials
+from sweephand.server.flow.idempotency import made_once
+from sweephand.server.flow.tenants import subscriptions, tenancy
+from sweephand.server.security.caller import TENANT_SCOPES, is_free_name, is_tenant_name
+from sweephand.server.store.views import tenants as views
 
 NOT_A_TENANT = "must consist of letters, digits, - and _, and must not be `provider`"
 _DESCRIPTION = text(0, 1_000)
