@@ -302,7 +302,7 @@ CHANGES = {
         "return False",
     ),
     "all-runs-are-kept-alike": Change(
-        "server/flow/retention.py", "run_expiry", ", lately(world, tenant, collection).run_days", ""
+        "server/flow/retention.py", "run_expiry", ", retention_of(world, tenant, collection).run_days", ""
     ),
     "attempts-go-after-15-days": Change(
         "server/flow/runs/settle.py", "_attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"

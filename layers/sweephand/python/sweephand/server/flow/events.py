@@ -119,7 +119,7 @@ def collection_switched(world: World, collection: Collection) -> None:
 # Findings of the audit
 
 
-def found(world: World, finding: Finding, schedule: Schedule, count: int) -> None:
+def audit_finding(world: World, finding: Finding, schedule: Schedule, count: int) -> None:
     """Publishes a finding that the audit has repaired. Reads the job once."""
     job = jobs.read_job(world.table, schedule.tenant, schedule.job_id)
     if job is not None:

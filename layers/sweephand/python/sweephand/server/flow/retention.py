@@ -17,7 +17,7 @@ def expiry(finished_at: datetime, days: int = RUN_DAYS) -> datetime:
     return finished_at + timedelta(days=max(days, RUN_DAYS))
 
 
-def lately(world: World, tenant: str, collection: str | None) -> Retention:
+def retention_of(world: World, tenant: str, collection: str | None) -> Retention:
     """Returns the collection's retention, at most KEPT_S old, or the default if the collection is not known."""
     if collection is None:
         return Retention()
@@ -25,4 +25,4 @@ def lately(world: World, tenant: str, collection: str | None) -> Retention:
 
 
 def run_expiry(world: World, tenant: str, collection: str | None, finished_at: datetime) -> datetime:
-    return expiry(finished_at, lately(world, tenant, collection).run_days)
+    return expiry(finished_at, retention_of(world, tenant, collection).run_days)

@@ -73,7 +73,7 @@ class Findings:
             setattr(self, name, getattr(self, name) + value)
 
     @property
-    def found(self) -> int:
+    def total(self) -> int:
         return self.stopped + self.lost + self.expired + self.corrected
 
 
@@ -120,14 +120,14 @@ def audit(
 def _report(this: _Audit, left: Sequence[Round], rounds: Mapping[int, Round]) -> None:
     """Writes the log lines and metrics. Each worker watches the shards of all workers."""
     world, findings = this.world, this.findings
-    world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.found)
+    world.journal.info("audit", rows=findings.schedules, repaired=findings.stopped, findings=findings.total)
     if left:
         world.journal.warning("the audit ran out of time; the next one continues", left=len(left))
     overdue = audits.overdue(rounds.values(), world.clock.now())
     if overdue:
         world.journal.warning("schedules have not been compared for three days", left=overdue)
-    if findings.found or overdue:
-        world.journal.count("AuditFindings", findings.found + overdue)
+    if findings.total or overdue:
+        world.journal.count("AuditFindings", findings.total + overdue)
 
 
 def _instant(text: str) -> datetime:
@@ -224,8 +224,8 @@ def _compare_page(this: _Audit, page: Sequence[Key]) -> int:
     """Compares these schedules in threads. Returns how many of them are done, counted from the first."""
     batches = [page[begin : begin + BATCH] for begin in range(0, len(page), BATCH)]
     done = 0
-    for compared, found in at_once(partial(_audit_batch, this), batches, MOST_THREADS):
-        this.findings.add(found)
+    for compared, findings in at_once(partial(_audit_batch, this), batches, MOST_THREADS):
+        this.findings.add(findings)
         if done % BATCH == 0:  # all batches before it are done
             done += compared
     return done
@@ -233,7 +233,7 @@ def _compare_page(this: _Audit, page: Sequence[Key]) -> int:
 
 def _audit_batch(this: _Audit, batch: Sequence[Key], *, in_depth: bool = True) -> tuple[int, Findings]:
     """Audits up to 50 schedules. Returns how many before time ran out: at least one, if the table answers at all."""
-    found = Findings()
+    findings = Findings()
     try:
         rows = reconcile.read(this.world, batch, consistent=not in_depth)
     except Unavailable as unavailable:
@@ -241,47 +241,49 @@ def _audit_batch(this: _Audit, batch: Sequence[Key], *, in_depth: bool = True) -
         return 0, Findings(waiting=len(batch))
     for n, key in enumerate(batch, 1):
         if key in rows:
-            _guarded(this, found, key, *rows[key], in_depth=in_depth)
+            _guarded(this, findings, key, *rows[key], in_depth=in_depth)
         if this.lasted(DEADLINE_S):
-            return n, found
-    return len(batch), found
+            return n, findings
+    return len(batch), findings
 
 
-def _guarded(this: _Audit, found: Findings, key: Key, item: ScheduleItem, before: StatsItem, *, in_depth: bool) -> None:
+def _guarded(
+    this: _Audit, findings: Findings, key: Key, item: ScheduleItem, before: StatsItem, *, in_depth: bool
+) -> None:
     """Audits one schedule. If that fails, counts and logs it, so that the audit continues."""
     _, tenant, _, job_id = keys.parts(key[0])
     named = {"tenant": tenant, "job": job_id, "schedule": keys.parts(key[1])[1]}
     try:
         (schedule,) = jobs.schedules_of(this.world.table, [item])
-        _audit_schedule(this, found, schedule, before, in_depth=in_depth)
+        _audit_schedule(this, findings, schedule, before, in_depth=in_depth)
     except ValueError:
-        found.unreadable += 1
+        findings.unreadable += 1
         this.world.journal.error("a schedule cannot be read", **named)
     except Unavailable as unavailable:
-        found.waiting += 1
+        findings.waiting += 1
         this.world.journal.warning("a schedule waits for its next audit", reason=unavailable.reason, **named)
     except Exception as unexpected:  # noqa: BLE001 - one schedule must not stop the audit of all others, each day anew
-        found.waiting += 1
+        findings.waiting += 1
         error = {"error": type(unexpected).__name__, "where": where(unexpected)}
         this.world.journal.error("the audit of a schedule failed", **error, **named)
 
 
-def _audit_schedule(this: _Audit, found: Findings, schedule: Schedule, before: StatsItem, *, in_depth: bool) -> None:
+def _audit_schedule(this: _Audit, findings: Findings, schedule: Schedule, before: StatsItem, *, in_depth: bool) -> None:
     if schedule.next_run_at is None and schedule.state in LIVE:
         if reconcile.restart(this.world, schedule):
-            found.stopped += 1
+            findings.stopped += 1
             _publish(this.world, "SERIES_STOPPED", schedule, 0)
         return
     if not in_depth or schedule.state in OVER:
         return
-    found.schedules += 1
+    findings.schedules += 1
     repairs = reconcile.repair(this.world, schedule, before, at_once=this.since is not None)
-    found.lost += repairs.lost
-    found.expired += repairs.expired
-    found.corrected += repairs.corrected
+    findings.lost += repairs.lost
+    findings.expired += repairs.expired
+    findings.corrected += repairs.corrected
     if repairs.lost:
         _publish(this.world, "RUNS_LOST", schedule, repairs.lost)
 
 
 def _publish(world: World, finding: str, schedule: Schedule, count: int) -> None:
-    events.found(world, event.Finding(finding), schedule, count)
+    events.audit_finding(world, event.Finding(finding), schedule, count)

@@ -74,12 +74,12 @@ def read(
     """Reads schedules and their statistics in one call, up to 50 of them. Returns those that exist, by their keys."""
     of_stats = {place: (place[0], keys.stats(keys.parts(place[1])[1])) for place in places}
     rows = world.table.batch_get([*places, *of_stats.values()], consistent=consistent)
-    found = {}
+    pairs = {}
     for place, (pk, sk) in of_stats.items():
         if place in rows:
             before = StatsItem.from_raw_data(rows[pk, sk]) if (pk, sk) in rows else StatsItem(pk=pk, sk=sk)
-            found[place] = ScheduleItem.from_raw_data(rows[place]), before
-    return found
+            pairs[place] = ScheduleItem.from_raw_data(rows[place]), before
+    return pairs
 
 
 def repair(world: World, schedule: Schedule, before: StatsItem, *, at_once: bool) -> Repairs:
@@ -157,18 +157,18 @@ class _Comparison:
 
 
 def _compare(world: World, schedule: Schedule, before: StatsItem, now: datetime, *, consistent: bool) -> _Comparison:
-    there = account(world, schedule, before, consistent=consistent)
-    until = _judged_until(world, schedule, there, now - SETTLED_AFTER)
-    there = replace(there, remembered_from=min(there.remembered_from, until))
-    missing = there.missing(until, MOST_INSTANTS)
+    recorded = account(world, schedule, before, consistent=consistent)
+    until = _judged_until(world, schedule, recorded, now - SETTLED_AFTER)
+    recorded = replace(recorded, remembered_from=min(recorded.remembered_from, until))
+    missing = recorded.missing(until, MOST_INSTANTS)
     if len(missing) == MOST_INSTANTS:
         until = missing[-1].instant
-    lost = [run for run in there.rows.values() if not run.finished and _has_lost_its_message(run, now)]
-    forgotten = _forgotten(schedule, there, before)
-    planned = None if forgotten else _planned(schedule, there, before)
+    lost = [run for run in recorded.rows.values() if not run.finished and _has_lost_its_message(run, now)]
+    forgotten = _forgotten(schedule, recorded, before)
+    planned = None if forgotten else _planned(schedule, recorded, before)
     oldest = now - MAX_AGE
     return _Comparison(
-        account=there,
+        account=recorded,
         before=before,
         pointers=[
             *(_pointer(schedule, owed) for owed in missing if owed.instant > oldest),
@@ -176,9 +176,9 @@ def _compare(world: World, schedule: Schedule, before: StatsItem, now: datetime,
         ],
         forgotten=forgotten,
         expired=[owed for owed in missing if owed.instant <= oldest],
-        settles_to=there.settles_to(until, missing, now),
+        settles_to=recorded.settles_to(until, missing, now),
         planned=planned,
-        miscounted=bool(there.miscounted()) or planned not in (None, schedule.planned_total),
+        miscounted=bool(recorded.miscounted()) or planned not in (None, schedule.planned_total),
     )
 
 
@@ -194,8 +194,8 @@ def account(world: World, schedule: Schedule, before: StatsItem, *, consistent: 
     left = list(generations.left_since(world.table, schedule, since))
     if settled_to is None:
         since = min(series.before_first(schedule.created_at), *(each.since for each in (force, *left)))
-    found = views.planned_between(world.table, schedule.tenant, schedule.id, since, FAR, consistent=consistent)
-    runs = list(islice(found, MOST_INSTANTS))
+    recorded = views.planned_between(world.table, schedule.tenant, schedule.id, since, FAR, consistent=consistent)
+    runs = list(islice(recorded, MOST_INSTANTS))
     return Account(
         since=since,
         rows={run.uuid: run for run in runs if run.range_count is None},
@@ -232,14 +232,14 @@ def _remembered_from(schedule: Schedule, now: datetime) -> datetime:
     return EPOCH if schedule.missed_from is None else min(at, schedule.missed_from - timedelta(seconds=1))
 
 
-def _forgotten(schedule: Schedule, there: Account, before: StatsItem) -> Span | None:
+def _forgotten(schedule: Schedule, recorded: Account, before: StatsItem) -> Span | None:
     """Returns the occurrences that were sent and whose rows have probably expired."""
     planned = schedule.planned_total - before.settled_planned
-    interval = there.generations[-1].interval
-    if interval is not None and there.next_at is not None and not there.rows:
-        planned -= there.next_at - interval > there.remembered_from  # the last link, which may still be under way
-    until = max([plans.sent_until(schedule) or there.newest, *schedule.still_due])
-    return there.forgotten(planned, until, MOST_INSTANTS)
+    interval = recorded.generations[-1].interval
+    if interval is not None and recorded.next_at is not None and not recorded.rows:
+        planned -= recorded.next_at - interval > recorded.remembered_from  # the last link, which may still be under way
+    until = max([plans.sent_until(schedule) or recorded.newest, *schedule.still_due])
+    return recorded.forgotten(planned, until, MOST_INSTANTS)
 
 
 def _write_off(world: World, schedule: Schedule, compared: _Comparison) -> None:
@@ -252,30 +252,30 @@ def _earlier(world: World, schedule: Schedule, since: datetime) -> Sequence[Run]
     """Returns the runs of the last day of the settled part, which newer zone data may move out of it."""
     if not names_zone(schedule.packed):
         return ()
-    found = views.planned_between(world.table, schedule.tenant, schedule.id, since - moved.FURTHEST, since)
-    return [run for run in islice(found, MOST_EARLIER) if run.range_count is None]
+    recorded = views.planned_between(world.table, schedule.tenant, schedule.id, since - moved.FURTHEST, since)
+    return [run for run in islice(recorded, MOST_EARLIER) if run.range_count is None]
 
 
-def _judged_until(world: World, schedule: Schedule, there: Account, latest: datetime) -> datetime:
+def _judged_until(world: World, schedule: Schedule, recorded: Account, latest: datetime) -> datetime:
     """Returns the last instant that must have its row: sent, old enough, and before any catch-up in progress."""
-    until = min(latest, there.newest) if not there.whole else latest
+    until = min(latest, recorded.newest) if not recorded.whole else latest
     sent = plans.sent_until(schedule)
     # A plan that is off has sent nothing, but a pause that ends late may still plan occurrences after its end.
     until = min(until, plans.in_force(schedule).since if sent is None else sent)
-    if schedule.missed_to is not None and schedule.missed_to > there.since:
+    if schedule.missed_to is not None and schedule.missed_to > recorded.since:
         first = next_run_index.first_catch_up(world.table, schedule.tenant, schedule.id)
         until = until if first is None else min(until, first - timedelta(seconds=1))
-    return max(until, there.since)
+    return max(until, recorded.since)
 
 
-def _planned(schedule: Schedule, there: Account, before: StatsItem) -> int | None:
+def _planned(schedule: Schedule, recorded: Account, before: StatsItem) -> int | None:
     """Returns how many occurrences were planned; None if the ledger does not tell."""
-    sent, force = plans.sent_until(schedule), there.generations[-1]
-    if sent is None or not there.whole or any(each > sent for each in schedule.still_due):
+    sent, force = plans.sent_until(schedule), recorded.generations[-1]
+    if sent is None or not recorded.whole or any(each > sent for each in schedule.still_due):
         return None
-    if force.interval is not None and not any(force.has(run.planned_at) for run in there.rows.values()):
+    if force.interval is not None and not any(force.has(run.planned_at) for run in recorded.rows.values()):
         return None  # the links of a chain are known only from its first row on
-    return before.settled_planned + there.planned(sent, MOST_INSTANTS)
+    return before.settled_planned + recorded.planned(sent, MOST_INSTANTS)
 
 
 def _pointer(schedule: Schedule, owed: Owed) -> Pointer:
@@ -342,8 +342,8 @@ def _recount(world: World, line: Run, count: int) -> object:
 
 
 def _worth_settling(schedule: Schedule, compared: _Comparison, now: datetime, *, at_once: bool) -> bool:
-    there = compared.account
-    rows = [run.planned_at for run in there.rows.values() if run.planned_at <= compared.settles_to]
+    recorded = compared.account
+    rows = [run.planned_at for run in recorded.rows.values() if run.planned_at <= compared.settles_to]
     if schedule.state not in LIVE:
         return True
     if not rows:
@@ -353,9 +353,9 @@ def _worth_settling(schedule: Schedule, compared: _Comparison, now: datetime, *,
 
 def _settle(world: World, schedule: Schedule, compared: _Comparison) -> None:
     """Writes settled_to and the totals up to it. A schedule that is off leaves the catalogue once all is settled."""
-    there, until = compared.account, compared.settles_to
-    rows = [run for run in there.rows.values() if run.planned_at <= until]
-    if rows and until > there.since:
+    recorded, until = compared.account, compared.settles_to
+    rows = [run for run in recorded.rows.values() if run.planned_at <= until]
+    if rows and until > recorded.since:
         ended = sum(run.finished for run in rows)
         settled = stats.settle(world.table, compared.before, until, ended=ended, planned=len(rows))
         if isinstance(settled, Refused):
@@ -391,13 +391,13 @@ def restart(world: World, schedule: Schedule) -> bool:
 
 def _goes_on(world: World, schedule: Schedule) -> list[Action]:
     timing = load(schedule.packed)
-    before, there = _account(world, schedule)
-    forgotten = _forgotten(schedule, there, before)
+    before, recorded = _account(world, schedule)
+    forgotten = _forgotten(schedule, recorded, before)
     if forgotten is not None:
-        write_off.forget(world, schedule, before, there, forgotten)
-        before, there = _account(world, schedule)
-    newest = max([there.newest, schedule.missed_to or there.newest, *schedule.still_due])
-    planned = before.settled_planned + there.planned(newest, MOST_INSTANTS)
+        write_off.forget(world, schedule, before, recorded, forgotten)
+        before, recorded = _account(world, schedule)
+    newest = max([recorded.newest, schedule.missed_to or recorded.newest, *schedule.still_due])
+    planned = before.settled_planned + recorded.planned(newest, MOST_INSTANTS)
     upcoming = None
     if timing.count is None or planned < timing.count:
         upcoming = _following(schedule, timing, newest)

@@ -48,15 +48,15 @@ class Range:
     @classmethod
     def read(cls, members: Mapping[str, str]) -> Range:
         """Reads tenant, since, until (RFC 3339 with an offset), and job or from. Raises ValueError for others."""
-        given = dict(members)
+        left = dict(members)
         try:
-            tenant, since, until = given.pop("tenant"), given.pop("since"), given.pop("until")
+            tenant, since, until = left.pop("tenant"), left.pop("since"), left.pop("until")
         except KeyError as missing:
             raise ValueError(f"{missing.args[0]} is missing") from missing
-        found = cls(tenant, _instant(since), _instant(until), given.pop("job", None), given.pop("from", None))
-        if given:
-            raise ValueError(f"unknown members: {', '.join(sorted(given))}")
-        return found
+        range_ = cls(tenant, _instant(since), _instant(until), left.pop("job", None), left.pop("from", None))
+        if left:
+            raise ValueError(f"unknown members: {', '.join(sorted(left))}")
+        return range_
 
 
 def _instant(text: str) -> datetime:

@@ -21,14 +21,14 @@ from sweephand.server.store.dynamo.table import StatsItem
 from sweephand.server.store.runs import ledger, stats
 
 
-def forget(world: World, schedule: Schedule, before: StatsItem, there: Account, span: Span) -> None:
+def forget(world: World, schedule: Schedule, before: StatsItem, recorded: Account, span: Span) -> None:
     """Records occurrences whose rows have probably expired, and settles the totals up to there by the plan.
 
     Writes nothing if another audit has settled since. Open runs of that time count themselves when they end.
     """
     now = world.clock.now()
-    until = max(there.since, there.settles_to(there.remembered_from, (), now))
-    rows = [run for run in there.rows.values() if run.planned_at <= until]
+    until = max(recorded.since, recorded.settles_to(recorded.remembered_from, (), now))
+    rows = [run for run in recorded.rows.values() if run.planned_at <= until]
     message = f"{span.count} occurrences had no row when the audit came; their retention could have ended"
     line = _line(schedule, (State.EXPIRED, Reason.RETENTION, message), span, schedule.generation, now)
     settled = stats.settle_op(
@@ -42,13 +42,13 @@ def forget(world: World, schedule: Schedule, before: StatsItem, there: Account, 
     _report(world, schedule, span.count)
 
 
-def expire(world: World, schedule: Schedule, there: Account, lost: Sequence[Owed]) -> None:
+def expire(world: World, schedule: Schedule, recorded: Account, lost: Sequence[Owed]) -> None:
     """Records occurrences that were lost and are too old to run, with the effects of their end.
 
     Another audit may do so at the same time. Raises Unavailable.
     """
     now = world.clock.now()
-    for generation, span in _spans(there, lost):
+    for generation, span in _spans(recorded, lost):
         message = f"{span.count} occurrences had no row after more than 4 days, so they are not run any more"
         line = _line(schedule, (State.EXPIRED, Reason.MAX_AGE, message), span, generation, now)
         world.queue.send_one(ranges.word_of(line, now, schedule.lane))
@@ -56,12 +56,12 @@ def expire(world: World, schedule: Schedule, there: Account, lost: Sequence[Owed
         _report(world, schedule, span.count)
 
 
-def _spans(there: Account, lost: Sequence[Owed]) -> list[tuple[int, Span]]:
+def _spans(recorded: Account, lost: Sequence[Owed]) -> list[tuple[int, Span]]:
     """Returns the lost occurrences as spans of one generation each, between the ranges that the ledger has."""
-    ends = sorted(last_of(line) for line in there.lines)
+    ends = sorted(last_of(line) for line in recorded.lines)
     groups = groupby(lost, key=lambda each: (each.generation, sum(end < each.instant for end in ends)))
-    found = [(generation, [each.instant for each in owed]) for (generation, _), owed in groups]
-    return [(generation, Span(instants[0], instants[-1], len(instants))) for generation, instants in found]
+    stretches = [(generation, [each.instant for each in owed]) for (generation, _), owed in groups]
+    return [(generation, Span(instants[0], instants[-1], len(instants))) for generation, instants in stretches]
 
 
 def _line(schedule: Schedule, end: tuple[State, Reason, str], span: Span, generation: int, now: datetime) -> Run:

@@ -157,9 +157,9 @@ def _after(world: World, operation: Operation, page: Page, by: str) -> Operation
     )
 
 
-def _is_written(there: Operation | None, wanted: Operation) -> bool:
+def _is_written(current: Operation | None, wanted: Operation) -> bool:
     """Returns whether the row contains this message's own write, whose answer was lost."""
-    return there is not None and (there.step, there.by, there.state) == (wanted.step, wanted.by, wanted.state)
+    return current is not None and (current.step, current.by, current.state) == (wanted.step, wanted.by, wanted.state)
 
 
 def _give_up(world: World, operation: Operation, cause: str) -> Verdict:

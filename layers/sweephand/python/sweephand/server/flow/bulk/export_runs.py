@@ -61,8 +61,8 @@ def begin(
 
     Raises NotFound, QuotaExceeded; InvalidRequest for members that choose too many jobs or do not act together.
     """
-    if (there := verbs.begun_before(world, tenant, once)) is not None:
-        return there
+    if (earlier := verbs.begun_before(world, tenant, once)) is not None:
+        return earlier
     wanted = _wanted(params)
     run_lists.check_members(wanted)
     run_lists.check(world, tenant, wanted)

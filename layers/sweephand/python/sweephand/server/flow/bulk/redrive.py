@@ -111,12 +111,12 @@ def repeatable(world: World, tenant: str, runs: Sequence[str]) -> int:
     Checks job, schedule and payload once for all runs of a schedule that are of the same kind and equally edited.
     """
     now = world.clock.now()
-    there = store.in_ledger(world.table, tenant, runs)
-    fit = [run for run in there if _fits(run, now)]
+    recorded = store.in_ledger(world.table, tenant, runs)
+    fit = [run for run in recorded if _fits(run, now)]
     of_one_kind: dict[tuple[str, str | None, Kind, bool], list[Run]] = {}
     for run in fit:
         of_one_kind.setdefault((run.job_id, run.schedule_id, run.kind, run.edited), []).append(run)
-    return sum(len(found) for found in of_one_kind.values() if _has_target(world, found[0], now))
+    return sum(len(alike) for alike in of_one_kind.values() if _has_target(world, alike[0], now))
 
 
 def _fits(run: Run, now: datetime) -> bool:
@@ -165,10 +165,10 @@ def _next(world: World, operation: Operation, most: int) -> _Batch:
         return _next_of_groups(world, operation, most)
     assert operation.tenant is not None
     group = failures.find(world, operation.tenant, operation.params["group"])
-    found = list(islice(_counted(world, operation, group, operation.params.get("archivedThrough")), most + 1))
-    chosen = [_Next(each.run_id, {"after": each.uuid}, _seen_to(each, group)) for each in found[:most]]
+    open_ones = list(islice(_counted(world, operation, group, operation.params.get("archivedThrough")), most + 1))
+    chosen = [_Next(each.run_id, {"after": each.uuid}, _seen_to(each, group)) for each in open_ones[:most]]
     after = operation.cursor.get("after")
-    return _Batch(chosen, {} if after is None else {"after": after}, more=len(found) > most)
+    return _Batch(chosen, {} if after is None else {"after": after}, more=len(open_ones) > most)
 
 
 def _next_of_groups(world: World, operation: Operation, most: int) -> _Batch:
@@ -176,17 +176,19 @@ def _next_of_groups(world: World, operation: Operation, most: int) -> _Batch:
     assert operation.tenant is not None
     at, after = int(operation.cursor.get("at", 0)), operation.cursor.get("after")
     groups: list[str] = operation.params["groups"]
-    found: list[Failure] = []
+    open_ones: list[Failure] = []
     chosen: list[_Next] = []
     with suppress(NotFound):
         group = failures.find(world, operation.tenant, groups[at])
         closed = operation.params["closed"].get(group.id)
-        found = list(islice(_counted(world, operation, group, closed), most + 1))
-        chosen = [_Next(each.run_id, {"at": at, "after": each.uuid}, _seen_to(each, group)) for each in found[:most]]
+        open_ones = list(islice(_counted(world, operation, group, closed), most + 1))
+        chosen = [
+            _Next(each.run_id, {"at": at, "after": each.uuid}, _seen_to(each, group)) for each in open_ones[:most]
+        ]
     if not chosen:
         return _Batch([], {"at": at + 1}, more=at + 1 < len(groups))
     before = {"at": at} if after is None else {"at": at, "after": after}
-    return _Batch(chosen, before, more=len(found) > most or at + 1 < len(groups))
+    return _Batch(chosen, before, more=len(open_ones) > most or at + 1 < len(groups))
 
 
 def _counted(world: World, operation: Operation, group: Group, closed: int | None) -> Iterator[Failure]:
@@ -271,9 +273,9 @@ def _progress(world: World, operation: Operation, runs: Sequence[str]) -> tuple[
     """
     assert operation.tenant is not None
     by_id = {run.id: run for run in store.in_ledger(world.table, operation.tenant, runs)}
-    found = [by_id[each] for each in runs if each in by_id]
-    return tuple(run.id for run in found if not run.finished), [
-        {"runId": str(run.rerun_of), "reason": _why(run)} for run in found if run.finished and run.state not in RAN
+    reruns = [by_id[each] for each in runs if each in by_id]
+    return tuple(run.id for run in reruns if not run.finished), [
+        {"runId": str(run.rerun_of), "reason": _why(run)} for run in reruns if run.finished and run.state not in RAN
     ]
 
 

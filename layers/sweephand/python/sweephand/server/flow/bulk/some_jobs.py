@@ -62,8 +62,12 @@ def act_on(
     """Acts on up to `most` jobs after the place `after`. Raises lists.TooMany."""
     deadline = world.clock.monotonic() + PAGE_S
     rows = list(islice(lists.listed(world.table, tenant, filters, after, most + 1), most + 1))
-    found = lists.jobs_with_schedules(world.table, tenant, [row.job_id for row in rows[:most]])
-    fit = {job.id: job for job, schedules in found if filters.hold_now(job, schedules) and job.created_at <= asked_at}
+    with_schedules = lists.jobs_with_schedules(world.table, tenant, [row.job_id for row in rows[:most]])
+    fit = {
+        job.id: job
+        for job, schedules in with_schedules
+        if filters.hold_now(job, schedules) and job.created_at <= asked_at
+    }
     results: list[Done] = []
     for row in rows[:most]:
         job = fit.get(row.job_id)
@@ -85,7 +89,7 @@ def params_of(filters: Filters) -> dict[str, str]:
 
 def filters_of(params: Mapping[str, Any]) -> Filters:
     """Reads the filters among the members of a request."""
-    given: dict[str, Any] = {name: params[member] for member, name in FILTERS.items() if member in params}
-    given.pop("tag", None)
+    members: dict[str, Any] = {name: params[member] for member, name in FILTERS.items() if member in params}
+    members.pop("tag", None)
     state = params.get("state")
-    return replace(lists.by_tag(params.get("tag")), **given | {"state": None if state is None else JobState(state)})
+    return replace(lists.by_tag(params.get("tag")), **members | {"state": None if state is None else JobState(state)})

@@ -47,8 +47,8 @@ class Switch:
     @property
     def params(self) -> dict[str, Any]:
         until = None if self.until is None else epoch_ms(self.until)
-        given = {"to": self.to.value, "note": self.note, "until": until, "reason": self.reason}
-        return {name: value for name, value in given.items() if value is not None}
+        members = {"to": self.to.value, "note": self.note, "until": until, "reason": self.reason}
+        return {name: value for name, value in members.items() if value is not None}
 
     @classmethod
     def of(cls, operation: Operation) -> Switch:

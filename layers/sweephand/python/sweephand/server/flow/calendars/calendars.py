@@ -35,8 +35,8 @@ def create(world: World, wanted: Calendar, actor: str | None, once: Once | None 
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
             raise Conflict("the tenant is being deleted, or does not exist")
-        there = store.read(world.table, wanted.tenant, wanted.name)
-        if there is None or there.reference != calendar.reference:
+        current = store.read(world.table, wanted.tenant, wanted.name)
+        if current is None or current.reference != calendar.reference:
             check_once(done, once)
             raise name_taken("calendar", wanted.name)
     return calendar
@@ -96,8 +96,8 @@ def change(
 
 def _is_written(world: World, after: Calendar) -> bool:
     """Returns whether this write succeeded although its answer was lost."""
-    there = store.read_version(world.table, after.tenant, after.name, after.version)
-    return there is not None and (there.reference, there.at) == (after.reference, after.modified_at)
+    stored = store.read_version(world.table, after.tenant, after.name, after.version)
+    return stored is not None and (stored.reference, stored.at) == (after.reference, after.modified_at)
 
 
 def delete(world: World, tenant: str, name: str, if_match: int | None) -> None:

@@ -30,17 +30,17 @@ def delete(world: World, tenant: str, name: str, *, force: bool) -> None:
     The wake is written first, so that a delete whose message is lost still continues. Raises NotFound. Unless force is
     set, raises Conflict(CONSUMER_TAKEN) while somebody holds the lease, and Conflict while jobs name the consumer.
     """
-    there = leases.find(world, tenant, name, deleted_too=True)
+    consumer = leases.find(world, tenant, name, deleted_too=True)
     now = world.clock.now()
-    if not leases.is_gone(world, there):
+    if not leases.is_gone(world, consumer):
         if not force:
-            leases.check_free(there, now)
+            leases.check_free(consumer, now)
             _check_unnamed(world, tenant, name)
         store.watch(world.table, tenant, name, now + WAKE_AGAIN, world.shards)
         if isinstance(store.end(world.table, tenant, name, now, even_if_held=force), Refused):
             raise Moved
-        absence.end(world, there, Back.DELETED)
-    leases.send_on(world, there)
+        absence.end(world, consumer, Back.DELETED)
+    leases.send_on(world, consumer)
 
 
 def _check_unnamed(world: World, tenant: str, name: str) -> None:
@@ -49,15 +49,15 @@ def _check_unnamed(world: World, tenant: str, name: str) -> None:
     if len(ids) > MOST_JOBS:
         reason = f"the tenant has more than {MOST_JOBS:,} jobs, too many to see which of them name the consumer {name}"
         raise Conflict(f"{reason}: send force=true to delete it all the same")
-    found = list(_naming(world, tenant, name, ids))
-    if found:
-        who = f"{len(found):,} jobs name" if len(found) > 1 else "1 job names"
-        first = ", ".join(found[:NAMED_FIRST]) + (", ..." if len(found) > NAMED_FIRST else "")
+    job_ids = list(_naming(world, tenant, name, ids))
+    if job_ids:
+        who = f"{len(job_ids):,} jobs name" if len(job_ids) > 1 else "1 job names"
+        first = ", ".join(job_ids[:NAMED_FIRST]) + (", ..." if len(job_ids) > NAMED_FIRST else "")
         raise Conflict(f"{who} the consumer {name}: {first}. Change or delete them first, or send force=true")
 
 
 def _naming(world: World, tenant: str, name: str, ids: list[str]) -> Iterator[str]:
     for begin in range(0, len(ids), AT_ONCE):
         some = ids[begin : begin + AT_ONCE]
-        there = lists.named_jobs(world.table, tenant, some)
-        yield from (job_id for job_id in some if job_id in there and consumer_of(there[job_id]) == name)
+        named = lists.named_jobs(world.table, tenant, some)
+        yield from (job_id for job_id in some if job_id in named and consumer_of(named[job_id]) == name)

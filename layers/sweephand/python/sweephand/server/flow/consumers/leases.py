@@ -23,10 +23,10 @@ def find(world: World, tenant: str, name: str, *, deleted_too: bool = False) -> 
 
     Raises NotFound for a consumer that never had a lease and for which nothing was held.
     """
-    there = store.read(world.table, tenant, name)
-    if there is None or (not deleted_too and is_gone(world, there)):
+    consumer = store.read(world.table, tenant, name)
+    if consumer is None or (not deleted_too and is_gone(world, consumer)):
         raise NotFound("no such consumer")
-    return there
+    return consumer
 
 
 def is_gone(world: World, consumer: Consumer) -> bool:
@@ -43,10 +43,10 @@ def take(world: World, tenant: str, name: str, holder: str, seconds: int) -> Con
     """Takes or extends the lease, and repeats what its replay may have lost. Raises Conflict(CONSUMER_TAKEN)."""
     now = world.clock.now()
     until = now + timedelta(seconds=seconds)
-    there = store.read(world.table, tenant, name) or Consumer(tenant, name)
-    if there.is_held(now):
-        _check_holder(there, holder)
-        after = replace(there, lease_until=until)
+    consumer = store.read(world.table, tenant, name) or Consumer(tenant, name)
+    if consumer.is_held(now):
+        _check_holder(consumer, holder)
+        after = replace(consumer, lease_until=until)
         done = store.renew(world.table, tenant, name, holder, until, now)
     else:
         after = Consumer(tenant, name, holder, until, now)
@@ -62,10 +62,10 @@ def take(world: World, tenant: str, name: str, holder: str, seconds: int) -> Con
 def release(world: World, tenant: str, name: str, holder: str) -> None:
     """Gives the lease back. From then on, runs are held. Raises NotFound, Conflict(CONSUMER_TAKEN)."""
     now = world.clock.now()
-    there = find(world, tenant, name)
-    if not there.is_held(now):
+    consumer = find(world, tenant, name)
+    if not consumer.is_held(now):
         return
-    _check_holder(there, holder)
+    _check_holder(consumer, holder)
     if isinstance(store.release(world.table, tenant, name, holder, now), Refused):
         raise Moved
 
@@ -77,37 +77,37 @@ def start(world: World, tenant: str, name: str, holder: str) -> Consumer:
     Raises NotFound, Conflict(CONSUMER_TAKEN), Conflict(LEASE_OVER).
     """
     now = world.clock.now()
-    there = find(world, tenant, name)
-    if not there.is_held(now):
+    consumer = find(world, tenant, name)
+    if not consumer.is_held(now):
         path = f"/v1/consumers/{name}/lease"
         raise Conflict(f"nobody holds the lease of this consumer now: take it first (PUT {path})", code="LEASE_OVER")
-    _check_holder(there, holder)
-    if there.phase is Phase.LIVE:
-        return there
-    if there.phase is Phase.AWAY:
+    _check_holder(consumer, holder)
+    if consumer.phase is Phase.LIVE:
+        return consumer
+    if consumer.phase is Phase.AWAY:
         if isinstance(store.start(world.table, tenant, name, holder, now), Refused):
             raise Moved
-        there = replace(there, phase=Phase.STARTING)
-        absence.check_soon(world, there)
-    send_on(world, there)
-    return there
+        consumer = replace(consumer, phase=Phase.STARTING)
+        absence.check_soon(world, consumer)
+    send_on(world, consumer)
+    return consumer
 
 
-def check_free(there: Consumer, now: datetime) -> None:
+def check_free(consumer: Consumer, now: datetime) -> None:
     """Raises Conflict(CONSUMER_TAKEN) while somebody holds the lease."""
-    if there.is_held(now):
-        raise _taken(there)
+    if consumer.is_held(now):
+        raise _taken(consumer)
 
 
-def _check_holder(there: Consumer, holder: str) -> None:
-    if there.holder != holder:
-        raise _taken(there)
+def _check_holder(consumer: Consumer, holder: str) -> None:
+    if consumer.holder != holder:
+        raise _taken(consumer)
 
 
-def _taken(there: Consumer) -> Conflict:
-    assert there.lease_until is not None
-    until = text_ms(there.lease_until)
-    return Conflict(f"{there.holder} holds the lease of this consumer until {until}", code="CONSUMER_TAKEN")
+def _taken(consumer: Consumer) -> Conflict:
+    assert consumer.lease_until is not None
+    until = text_ms(consumer.lease_until)
+    return Conflict(f"{consumer.holder} holds the lease of this consumer until {until}", code="CONSUMER_TAKEN")
 
 
 def _any_held(world: World, consumer: Consumer) -> bool:

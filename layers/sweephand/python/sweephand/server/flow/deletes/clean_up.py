@@ -116,8 +116,8 @@ def _end_and_clear(world: World, pointer: Pointer, item: CleanUpItem, job: Job |
 
 def _others(world: World, item: CleanUpItem) -> bool:
     """Returns whether schedules deleted before the job still need their statistics and plans to write their rows."""
-    found = world.table.query_all(item.pk, CleanUpItem.sk.startswith(keys.clean_up("")), consistent=True)
-    return any(row["sk"]["S"] != item.sk and "schedules" in row for row in found)
+    rows = world.table.query_all(item.pk, CleanUpItem.sk.startswith(keys.clean_up("")), consistent=True)
+    return any(row["sk"]["S"] != item.sk and "schedules" in row for row in rows)
 
 
 def _end_unbegun(world: World, item: CleanUpItem, job: Job | None) -> str | None:
@@ -250,32 +250,34 @@ def end(world: World, deleted: Deleted) -> int:
         pk = keys.runs(schedule.tenant, schedule.id)
         for row in world.table.query_all(pk, CatchUpItem.sk.startswith(keys.catch_up("")), consistent=True):
             world.table.delete(pk, row["sk"]["S"])
-    there = reconcile.account(world, schedule, stats.read(world.table, schedule))
-    if there.next_at is not None:  # nothing from here on was sent, so it has no row that could have expired
-        there = replace(there, remembered_from=min(there.remembered_from, there.next_at - timedelta(seconds=1)))
-    until = deleted.at if there.whole else min(deleted.at, there.newest)
+    recorded = reconcile.account(world, schedule, stats.read(world.table, schedule))
+    if recorded.next_at is not None:  # nothing from here on was sent, so it has no row that could have expired
+        recorded = replace(
+            recorded, remembered_from=min(recorded.remembered_from, recorded.next_at - timedelta(seconds=1))
+        )
+    until = deleted.at if recorded.whole else min(deleted.at, recorded.newest)
     while True:
-        owed = there.owed(until, INSTANTS_AT_ONCE)
-        due = _within_count([*owed, *_links_without_run(there, schedule, until)], schedule)
-        written += _write(world, deleted, there.without_row(due))
+        owed = recorded.owed(until, INSTANTS_AT_ONCE)
+        due = _within_count([*owed, *_links_without_run(recorded, schedule, until)], schedule)
+        written += _write(world, deleted, recorded.without_row(due))
         if len(owed) < INSTANTS_AT_ONCE:
             return written
-        there = replace(there, since=owed[-1].instant)
+        recorded = replace(recorded, since=owed[-1].instant)
 
 
-def _links_without_run(there: Account, schedule: Schedule, until: datetime) -> list[Owed]:
+def _links_without_run(recorded: Account, schedule: Schedule, until: datetime) -> list[Owed]:
     """Returns the last due occurrences of a series whose intervals follow actual starts.
 
     No later run proves that they were due.
     """
-    force = there.generations[-1]
-    if force.interval is None or there.next_at is None or schedule.state is not ScheduleState.ACTIVE:
+    force = recorded.generations[-1]
+    if force.interval is None or recorded.next_at is None or schedule.state is not ScheduleState.ACTIVE:
         return []
-    runs = [run for run in there.rows.values() if force.has(run.planned_at)]
-    links = [there.next_at]
+    runs = [run for run in recorded.rows.values() if force.has(run.planned_at)]
+    links = [recorded.next_at]
     while not runs and links[-1] - force.interval > force.began:
         links.append(links[-1] - force.interval)
-    due = (instant for instant in reversed(links) if there.remembered_from < instant <= until)
+    due = (instant for instant in reversed(links) if recorded.remembered_from < instant <= until)
     return [Owed(instant, schedule.generation) for instant in due]
 
 

@@ -206,10 +206,10 @@ def _leave_line(world: World, run: Run, name: str) -> str:
     if run.line_at is None or not (in_vain or run.started_at is None or run.started_at < run.line_at):
         return ""
     order = lines.order_of(run)
-    there = lines.entries(world.table, flow_keys.Turnstile(run.tenant, name), [order])
-    lines.drop(world.table, run.tenant, name, [entry.order for entry in there])
+    entries = lines.entries(world.table, flow_keys.Turnstile(run.tenant, name), [order])
+    lines.drop(world.table, run.tenant, name, [entry.order for entry in entries])
     now, shut = world.clock.now(), run.reason is Reason.CIRCUIT_OPEN
-    return order if any(entry.patience.over_at(now, shut=shut) is None for entry in there) else ""
+    return order if any(entry.patience.over_at(now, shut=shut) is None for entry in entries) else ""
 
 
 # Circuits
@@ -227,12 +227,12 @@ def _circuit(world: World, tenant: str, name: str, target: str) -> Circuit:
 def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | None = None) -> Circuit:
     """Remembers the circuit and returns it. circuit: if None, it is read."""
     now = world.clock.monotonic()
-    found = circuit or circuit_rows.read_circuit(world.table, tenant, name, target)
+    known = circuit or circuit_rows.read_circuit(world.table, tenant, name, target)
     with world.memory.lock:
         if len(world.memory.circuits) >= REMEMBERED:
             world.memory.circuits.clear()
-        world.memory.circuits[tenant, name, target] = now, found
-    return found
+        world.memory.circuits[tenant, name, target] = now, known
+    return known
 
 
 def _takes_probe(world: World, tenant: str, name: str, circuit: Circuit) -> bool:
@@ -283,8 +283,8 @@ def _failed(world: World, tenant: str, name: str, target: str, reason: Reason) -
     if circuits.opens(failures, rule):
         opened = circuit_rows.open_circuit(world.table, tenant, name, target, now, circuits.next_probe(rule, now))
         turned = not isinstance(opened, Refused)
-    there = _know(world, tenant, name, target)
+    circuit = _know(world, tenant, name, target)
     if not turned:
         return None
     world.journal.warning("circuit opened", tenant=tenant)
-    return Turned(there, closed=False) if there.opened_at is not None else None  # it has closed again meanwhile
+    return Turned(circuit, closed=False) if circuit.opened_at is not None else None  # it has closed again meanwhile

@@ -68,8 +68,8 @@ def change(
 
 def _is_written(world: World, after: FlowKey) -> bool:
     """Returns whether this write succeeded although its answer was lost. `users` may have changed since."""
-    there = store.find(world.table, after.tenant, after.name)
-    return there is not None and replace(there, users=after.users) == after
+    stored = store.find(world.table, after.tenant, after.name)
+    return stored is not None and replace(stored, users=after.users) == after
 
 
 def _call(world: World, tenant: str, name: str) -> None:

@@ -78,10 +78,10 @@ def move(world: World, key: Name, asks: Sequence[Ask]) -> list[Answer]:
         if after == turnstile and not any(isinstance(each, flow_keys.Join) for each in asks):
             return answers
         turn = new_turn(world)
-        met = store.move(world.table, turnstile, after, turn, shards=world.shards)
-        if not isinstance(met, Refused):
+        written = store.move(world.table, turnstile, after, turn, shards=world.shards)
+        if not isinstance(written, Refused):
             return answers
-        turnstile = store.stile_in(met)
+        turnstile = store.stile_in(written)
         if turnstile is not None and turnstile.turn == turn:
             return answers  # this move was written, and its answer was lost
         if tries:

@@ -53,8 +53,8 @@ def call_next(world: World, tenant: str, name: str) -> None:
         calls = flow_key_lines.call(turnstile, line, shut, now)
     if not entries and not lines.line(world.table, turnstile, "", "", 1):
         calls = flow_key_lines.Calls(flow_keys.empty(turnstile))
-    met = store.move(world.table, turnstile, calls.turnstile, turnstiles.new_turn(world), shards=world.shards)
-    if isinstance(met, Refused):
+    written = store.move(world.table, turnstile, calls.turnstile, turnstiles.new_turn(world), shards=world.shards)
+    if isinstance(written, Refused):
         raise Moved
     _send(world, turnstile, entries, calls)
 
@@ -65,28 +65,28 @@ def _call_hopeless(world: World, turnstile: flow_keys.Turnstile, shut: dict[str,
     Their time is over, their job was deleted, or it no longer names this key. They take no turn: the delivery of each
     run decides how it ends.
     """
-    found = lines.line(world.table, turnstile, "", "", MOST_SEEN)
-    leaving = _leaving(world, turnstile, found)
+    entries = lines.line(world.table, turnstile, "", "", MOST_SEEN)
+    leaving = _leaving(world, turnstile, entries)
     over, unwanted = [], []
-    for entry in found:
+    for entry in entries:
         if entry.patience.over_at(now, shut=entry.target in shut) is not None:
             over.append(entry)
         elif entry.owner in leaving:
             unwanted.append(entry)
     for entry in unwanted[: PAGE * PAGES]:
         lines.end_patience(world.table, turnstile.tenant, turnstile.name, entry, now)
-    there = _still_waiting(world, turnstile, [*over, *unwanted][: PAGE * PAGES])
-    pointers = [Delivery(ledger.pointer_to(run), now, entry.lane) for entry, run in there.values()]
+    waiting = _still_waiting(world, turnstile, [*over, *unwanted][: PAGE * PAGES])
+    pointers = [Delivery(ledger.pointer_to(run), now, entry.lane) for entry, run in waiting.values()]
     unsent = world.queue.send(pointers)
     if unsent:
         world.journal.warning("runs that wait under a flow key in vain are called again", left=len(unsent))
 
 
-def _leaving(world: World, turnstile: flow_keys.Turnstile, found: Sequence[lines.Entry]) -> set[str]:
+def _leaving(world: World, turnstile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> set[str]:
     """Returns the owners whose runs no longer belong under this key. The first run of each owner decides."""
-    first = list({entry.owner: entry for entry in reversed(found)}.values())[-PAGE * PAGES :]
-    there = _still_waiting(world, turnstile, first).values()
-    pointers = {entry.owner: ledger.pointer_to(run) for entry, run in there}
+    first = list({entry.owner: entry for entry in reversed(entries)}.values())[-PAGE * PAGES :]
+    waiting = _still_waiting(world, turnstile, first).values()
+    pointers = {entry.owner: ledger.pointer_to(run) for entry, run in waiting}
     known = gate.read(world.table, pointers.values())
     leaving = set()
     for owner, pointer in pointers.items():
@@ -104,20 +104,20 @@ Entries = dict[str, tuple[lines.Entry, Run]]
 def _still_waiting(world: World, turnstile: flow_keys.Turnstile, entries: Sequence[lines.Entry]) -> Entries:
     """Returns the entries whose runs still wait, in the given order. Removes the others."""
     rows = lines.rows_of(world.table, turnstile.tenant, entries)
-    there = {
+    waiting = {
         entry.order: (entry, rows[entry.order]) for entry in entries if lines.still_queued(rows.get(entry.order), entry)
     }
-    gone = [entry.order for entry in entries if entry.order not in there and not lines.at_work(rows.get(entry.order))]
+    gone = [entry.order for entry in entries if entry.order not in waiting and not lines.at_work(rows.get(entry.order))]
     lines.drop(world.table, turnstile.tenant, turnstile.name, gone)
-    return there
+    return waiting
 
 
 def _open_circuits(world: World, turnstile: flow_keys.Turnstile) -> dict[str, datetime]:
     """Returns the targets whose circuits are open, each with the instant from which a call may try it again."""
     if turnstile.terms.circuit is None:
         return {}
-    found = circuits.listed(world.table, turnstile.tenant, turnstile.name)
-    return {target: each.probe_at for target, each in found if each.opened_at and each.probe_at}
+    listed = circuits.listed(world.table, turnstile.tenant, turnstile.name)
+    return {target: each.probe_at for target, each in listed if each.opened_at and each.probe_at}
 
 
 def _line(
@@ -130,8 +130,8 @@ def _line(
     if turnstile.called and any(probe_at <= now for probe_at in shut.values()):
         passed = lines.line(world.table, turnstile, "", turnstile.called, PAGE * PAGES)
         before += _first_to_try(passed, shut, now)
-    found = {entry.order: entry for entry in (*before, *lines.entries(world.table, turnstile, turnstile.late))}
-    before = [found[order] for order in sorted(found)]
+    by_order = {entry.order: entry for entry in (*before, *lines.entries(world.table, turnstile, turnstile.late))}
+    before = [by_order[order] for order in sorted(by_order)]
     unpassed = lines.line(world.table, turnstile, turnstile.called, "", PAGE * PAGES)
     entries = _still_waiting(world, turnstile, [*before, *unpassed])
     again = tuple(entry for entry in before if entry.order in entries)

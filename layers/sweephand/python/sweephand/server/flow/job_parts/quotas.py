@@ -28,19 +28,19 @@ def count_ops(
     before: None if the job is created. after: None if it is deleted; no quota applies then. collection: of `after`.
     quotas: of the tenant. Raises QuotaExceeded if there is no room, Moved after a concurrent change.
     """
-    there = after or before
-    assert there is not None
+    newest = after or before
+    assert newest is not None
     schedules = (after.schedule_count if after else 0) - (before.schedule_count if before else 0)
     need = counts.Need((after is not None) - (before is not None), schedules)
     ops = []
     if need != counts.Need():
-        of_tenant = usage.counted(there.tenant, quotas)
-        stripe = counts.take_room(world.table, of_tenant, there.number, need)
+        of_tenant = usage.counted(newest.tenant, quotas)
+        stripe = counts.take_room(world.table, of_tenant, newest.number, need)
         if stripe in {counts.NoRoom.JOBS, counts.NoRoom.SCHEDULES}:
             raise _exceeded(stripe, quotas)
         ops.append(counts.count_op(world.table, usage.PART, of_tenant, _unmoved(stripe), need))
     if before is not None and (after is None or before.collection != after.collection):
-        left = tenants.counted(Collection(there.tenant, before.collection))
+        left = tenants.counted(Collection(newest.tenant, before.collection))
         ops.append(counts.count_op(world.table, "old collection", left, before.number, counts.Need(-1)))
     if after is not None and collection is not None and (before is None or before.collection != after.collection):
         entered = tenants.counted(collection)
@@ -72,7 +72,7 @@ def _exceeded(room: object, quotas: Usage) -> QuotaExceeded:
 
 def _full(world: World, collection: Collection) -> QuotaExceeded:
     """Returns the error for a collection that accepts no more jobs."""
-    (there,) = counts.totals(world.table, [tenants.counted(collection)])
-    jobs = "1 job" if there.jobs == 1 else f"{there.jobs:,} jobs"
+    (used,) = counts.totals(world.table, [tenants.counted(collection)])
+    jobs = "1 job" if used.jobs == 1 else f"{used.jobs:,} jobs"
     reason = f"the collection {collection.name} has {jobs}, and its quota maxJobs allows {collection.quota.max_jobs:,}"
     return QuotaExceeded(f"{reason}: delete jobs, or raise the quota")

@@ -384,8 +384,8 @@ def _explain(world: World, new: Entry, refused: Cancelled, wanted: _Wanted) -> N
         return
     check_once(refused, wanted.once)
     after, in_set = new.after, wanted.in_set
-    there = jobs.read_job(world.table, after.tenant, after.id)
-    if there is not None and there.revision == after.revision - 1:
+    current = jobs.read_job(world.table, after.tenant, after.id)
+    if current is not None and current.revision == after.revision - 1:
         if in_set is not None:
             membership.check(refused, in_set.job_set, in_set.key)
         creation.explain(world, after, refused)

@@ -119,7 +119,7 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     still = (ScheduleItem.state == ScheduleState.ENDING.value) & (ScheduleItem.planned_total == schedule.planned_total)
     over = replace(schedule, state=state, completed_at=from_s(epoch_s(world.clock.now())))
     job = job or jobs.read_job(world.table, schedule.tenant, schedule.job_id)
-    goes_at = expiry.goes_at(over, retention.lately(world, schedule.tenant, schedule.collection), job)
+    goes_at = expiry.goes_at(over, retention.retention_of(world, schedule.tenant, schedule.collection), job)
     actions = [
         assign(ScheduleItem.state, state.value),
         assign(ScheduleItem.state_reason, completion_reason(schedule).value),
@@ -132,8 +132,8 @@ def complete_if_over(world: World, schedule: Schedule, job: Job | None = None) -
     if not isinstance(result, Refused):
         world.journal.info("completed", tenant=schedule.tenant, job=schedule.job_id, schedule=schedule.id)
     else:
-        there = result.read(ScheduleItem)
-        if there is None or ScheduleState(there.state) not in OVER:
+        current = result.read(ScheduleItem)
+        if current is None or ScheduleState(current.state) not in OVER:
             return False
     if not marked:
         mark_job(world, schedule.tenant, schedule.job_id)
@@ -152,10 +152,12 @@ def mark_job(world: World, tenant: str, job_id: str, ending: Schedule | None = N
     job = jobs.read_job(world.table, tenant, job_id)
     if job is None:
         return False
-    there = jobs.read_schedules(world.table, tenant, job_id)
+    schedules = jobs.read_schedules(world.table, tenant, job_id)
     if ending is not None:
-        there = [ending if (each.id, each.state) == (ending.id, ScheduleState.ENDING) else each for each in there]
-    ended = job_state.ended_state(there)
+        schedules = [
+            ending if (each.id, each.state) == (ending.id, ScheduleState.ENDING) else each for each in schedules
+        ]
+    ended = job_state.ended_state(schedules)
     if ended is None:
         return False
     if not directory.mark_ended(world.table, job, ended):

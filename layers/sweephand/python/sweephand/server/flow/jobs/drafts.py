@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 def _alike(draft: type, record: type, but: set[str]) -> tuple[str, ...]:
     """Returns the members that a draft and its record have in common, except those in `but`."""
-    there = {each.name for each in fields(record)} - but
-    return tuple(each.name for each in fields(draft) if each.name in there)
+    names = {each.name for each in fields(record)} - but
+    return tuple(each.name for each in fields(draft) if each.name in names)
 
 
 OF_JOB = _alike(JobDraft, Job, {"name", "action", "error_action", "hooks", "facade", "ordinal", "attributes"})
@@ -43,8 +43,8 @@ OF_SCHEDULE = _alike(ScheduleDraft, Schedule, {"id", "name", "hooks", "attribute
 """The members that are stored exactly as requested."""
 
 
-def alike(there: object, names: Sequence[str]) -> dict[str, Any]:
-    return {name: getattr(there, name) for name in names}
+def alike(record: object, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 @dataclass
@@ -103,13 +103,13 @@ def _place(draft: JobDraft, before: Job | None) -> dict[str, Any]:
 
 def keep_payloads(job: Job, before: Job, parts: Parts, stored: Mapping[str, Payload]) -> Job:
     """Keeps the stored version of every payload that did not change, and drops it from the parts."""
-    there = by_owner(before.action, before.error_action, before.hooks)
+    stored_actions = by_owner(before.action, before.error_action, before.hooks)
 
     def kept(owner: str, new: ActionSpec) -> ActionSpec:
-        if owner not in there or owner not in parts.payloads or parts.payloads[owner] != stored.get(owner):
+        if owner not in stored_actions or owner not in parts.payloads or parts.payloads[owner] != stored.get(owner):
             return new
         del parts.payloads[owner]
-        return replace(new, payload_version=there[owner].payload_version)
+        return replace(new, payload_version=stored_actions[owner].payload_version)
 
     return replace(job, **_each_action(job, kept))
 

@@ -158,17 +158,17 @@ def clean_up_ops(
 
 def _steps(world: World, job: Job, part: Part) -> list[Step]:
     """Returns the steps of a part, applied to the rows as they are now."""
-    there = change_parts.rows(world.table, job, part)
-    found = []
+    rows = change_parts.rows(world.table, job, part)
+    steps = []
     for step in part.steps:
         if step.added is not None:
-            found.append(Step(None, step.added, payload=step.payload, hooks=step.hooks))
-        elif step.members is None and step.id in there:
-            found.append(Step(there[step.id], None))
-        elif step.id in there:
-            before = there[step.id]
-            found.append(Step(before, step.applied(before), step.at, step.payload, step.hooks))
-    return found
+            steps.append(Step(None, step.added, payload=step.payload, hooks=step.hooks))
+        elif step.members is None and step.id in rows:
+            steps.append(Step(rows[step.id], None))
+        elif step.id in rows:
+            before = rows[step.id]
+            steps.append(Step(before, step.applied(before), step.at, step.payload, step.hooks))
+    return steps
 
 
 def followed(world: World, job: Job) -> Planned:

@@ -36,7 +36,7 @@ from sweephand.server.flow.series.replan import Effect
 
 
 def settled(
-    there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime
+    schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime
 ) -> tuple[ScheduleDraft, bool, bool]:
     """Returns the draft, switched on or off by the rule, and whether to keep or to refuse it if it has no date.
 
@@ -44,28 +44,28 @@ def settled(
     """
     activation = draft.activation
     assert activation is not None
-    timing = load_or_never(there.packed)
+    timing = load_or_never(schedule.packed)
     if timing.recurring:
-        own = dict(there.timing) != dict(draft.timing)
+        own = dict(schedule.timing) != dict(draft.timing)
         window = (before.start_at, before.end_at) != (after.start_at, after.end_at)
-        over = there.state in OVER or there.state is ScheduleState.BROKEN
-        ends = schedule_timing.own_end(there.timing), before.end_at
+        over = schedule.state in OVER or schedule.state is ScheduleState.BROKEN
+        ends = schedule_timing.own_end(schedule.timing), before.end_at
         end_came = over and any(end is not None and end < now for end in ends)
         on = activation.active
         if on is None:
-            on = there.active and not (end_came and (own or window))
-        decides = own if there.active and not over else activation.active
+            on = schedule.active and not (end_came and (own or window))
+        decides = own if schedule.active and not over else activation.active
         refuse = on and bool(decides) and not activation.within_job
         return replace(draft, active=on), not refuse, refuse
-    another = not schedule_timing.same_pattern(there, draft)
+    another = not schedule_timing.same_pattern(schedule, draft)
     if activation.within_job or not (another or schedule_timing.one_time_instant(timing) is not None):
         return draft, True, False
-    waits = there.state in {ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.INACTIVE}
+    waits = schedule.state in {ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.INACTIVE}
     return draft, not (draft.active and (another or waits)), False
 
 
 def refusal(
-    there: Schedule,
+    schedule: Schedule,
     changed: Schedule,
     job: Job,
     timing: Timing,
@@ -77,9 +77,9 @@ def refusal(
 
     job: as it will be. timing: the new one. effect, at: as in `replan.change`.
     """
-    if not replan.leaves_nothing(there, changed, job, timing, effect, at):
+    if not replan.leaves_nothing(schedule, changed, job, timing, effect, at):
         return None
-    field = _to_blame(there, changed, timing)
+    field = _to_blame(schedule, changed, timing)
     if field != "active":
         last = f" to {text(timing.ends_at)}" if timing.has_end else " on"
         return InvalidRequest(field, f"leaves no date from {text(up_to_second(now))}{last}", code="NEVER_FIRES")
@@ -89,8 +89,8 @@ def refusal(
     return InvalidRequest(field, f"cannot be true: no date is left{before_end}", code="NEVER_FIRES")
 
 
-def _to_blame(there: Schedule, changed: Schedule, timing: Timing) -> str:
-    if not schedule_timing.same_pattern(there, changed):
+def _to_blame(schedule: Schedule, changed: Schedule, timing: Timing) -> str:
+    if not schedule_timing.same_pattern(schedule, changed):
         return timing.notation
-    moved = [name for name in ("endTime", "startTime") if there.timing.get(name) != changed.timing.get(name)]
+    moved = [name for name in ("endTime", "startTime") if schedule.timing.get(name) != changed.timing.get(name)]
     return moved[0] if moved else "active"

@@ -36,9 +36,9 @@ def row_of(world: World, schedule: Schedule, instant: datetime) -> Run | None:
     now = world.clock.now()
     if instant > now + FURTHEST_AHEAD:
         return None
-    found = [run for run in runs.at(world.table, schedule.tenant, schedule.id, instant) if not run.is_gone(now)]
-    own = (run for run in found if run.range_until is None and run.kind is Kind.SCHEDULED)
-    covering = (run for run in found if switched_off.stands_for(run, timing_of(world, schedule, run), instant))
+    at_instant = [run for run in runs.at(world.table, schedule.tenant, schedule.id, instant) if not run.is_gone(now)]
+    own = (run for run in at_instant if run.range_until is None and run.kind is Kind.SCHEDULED)
+    covering = (run for run in at_instant if switched_off.stands_for(run, timing_of(world, schedule, run), instant))
     return next(own, None) or next(covering, None)
 
 
@@ -67,8 +67,8 @@ def plans_since(world: World, schedule: Schedule, instant: datetime) -> list[Gen
 
 def plan_at(world: World, schedule: Schedule, instant: datetime) -> Generation | None:
     """Returns the ended plan that covered an instant; None if it is not known, or if the schedule was off then."""
-    found = plans_since(world, schedule, instant - BEFORE_IT)
-    return next((each for each in found if each.has(instant) or each.first == instant), None)
+    plans = plans_since(world, schedule, instant - BEFORE_IT)
+    return next((each for each in plans if each.has(instant) or each.first == instant), None)
 
 
 @dataclass(frozen=True)
@@ -91,20 +91,20 @@ def switch_at(world: World, job: Job, schedule: Schedule, instant: datetime) -> 
 
     Cost: the changes since then, at most MOST_CHANGES.
     """
-    found: Switch | None = None
+    switch: Switch | None = None
     until = None
     changes = resources.changes(world.table, job.tenant, job.id, None, PAGE)
     for entry, before, after in _reasons(islice(changes, MOST_CHANGES), schedule):
         if entry.at > instant:
             until = until if before is after else entry
             continue
-        if found is None:
+        if switch is None:
             if after is None:
                 return None
-            found = _switch(entry.after.pause if after is Reason.PAUSED else None, after, until)
-        if before is not found.reason:
-            return replace(found, since=entry.at, by=entry.actor, note=found.note or entry.reason)
-    return found
+            switch = _switch(entry.after.pause if after is Reason.PAUSED else None, after, until)
+        if before is not switch.reason:
+            return replace(switch, since=entry.at, by=entry.actor, note=switch.note or entry.reason)
+    return switch
 
 
 def _switch(pause: Pause | None, reason: Reason, until: Entry | None) -> Switch:

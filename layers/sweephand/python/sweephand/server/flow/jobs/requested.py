@@ -178,37 +178,37 @@ def _named_hooks(version: int, hooks: Mapping[str, object] | None) -> str | None
 
 
 def _change(
-    world: World, request: ScheduleRequest, there: Schedule, context: ChangeContext, now: datetime
+    world: World, request: ScheduleRequest, schedule: Schedule, context: ChangeContext, now: datetime
 ) -> tuple[Step, Timing]:
     """Returns the step that applies the caller's request to a stored schedule, and the new timing."""
     before, after = context.before, context.after
-    draft = request.draft or replace(drafts.as_stored(there), activation=context.activation)
+    draft = request.draft or replace(drafts.as_stored(schedule), activation=context.activation)
     draft, keep, strict = replace(draft, book=_references(context)), False, False
     if draft.activation is not None:
-        draft, keep, strict = last_instant.settled(there, draft, before, after, now)
-    timing, at = _plan(request, there, draft, context, now, keep=keep)
-    if draft.timing != there.timing or before.collection != after.collection:
+        draft, keep, strict = last_instant.settled(schedule, draft, before, after, now)
+    timing, at = _plan(request, schedule, draft, context, now, keep=keep)
+    if draft.timing != schedule.timing or before.collection != after.collection:
         timing = tenancy.bounded(context.collection, timing, draft.timing.get("count"), request.path)
-    payload, version = None, there.payload_version
-    if request.draft is not None and request.draft.payload != context.stored.get(there.id):
+    payload, version = None, schedule.payload_version
+    if request.draft is not None and request.draft.payload != context.stored.get(schedule.id):
         payload = request.draft.payload
         version = after.revision if payload is not None else None
-    hooks = _new_hooks(world, request, there, after)
+    hooks = _new_hooks(world, request, schedule, after)
     changed = replace(
-        there,
-        **drafts.requested_members(draft, there.id, after, timing),
+        schedule,
+        **drafts.requested_members(draft, schedule.id, after, timing),
         payload_version=version,
-        hooks=there.hooks if hooks is None else _named_hooks(after.revision, hooks),
-        state_reason=draft.because or there.state_reason,
-        attributes=there.attributes if draft.attributes is None else draft.attributes,
+        hooks=schedule.hooks if hooks is None else _named_hooks(after.revision, hooks),
+        state_reason=draft.because or schedule.state_reason,
+        attributes=schedule.attributes if draft.attributes is None else draft.attributes,
     )
     if _asks_for_times(request, changed, context):
-        _check_computable(request, there, timing, now)
+        _check_computable(request, schedule, timing, now)
     if strict:
-        refused = last_instant.refusal(there, changed, after, timing, now, context.effect, at)
+        refused = last_instant.refusal(schedule, changed, after, timing, now, context.effect, at)
         if refused is not None:
             raise refused.within(request.path)
-    return Step(there, changed, at, payload, hooks, fresh=draft.fresh), timing
+    return Step(schedule, changed, at, payload, hooks, fresh=draft.fresh), timing
 
 
 def _asks_for_times(request: ScheduleRequest, changed: Schedule, context: ChangeContext) -> bool:
@@ -216,27 +216,27 @@ def _asks_for_times(request: ScheduleRequest, changed: Schedule, context: Change
 
     A schedule that follows its calendars or the end of its pause cannot be refused: the sweep takes it out of service.
     """
-    there = request.before
-    if there is None or request.recast or context.effect.resumed_at is not None:
+    schedule = request.before
+    if schedule is None or request.recast or context.effect.resumed_at is not None:
         return False
-    if changed.packed != there.packed or (there.state is ScheduleState.BROKEN and request.draft is not None):
+    if changed.packed != schedule.packed or (schedule.state is ScheduleState.BROKEN and request.draft is not None):
         return True
-    return there.state in OFF and wanted_state(context.after, changed.active)[0] is ScheduleState.ACTIVE
+    return schedule.state in OFF and wanted_state(context.after, changed.active)[0] is ScheduleState.ACTIVE
 
 
-def _check_computable(request: ScheduleRequest, there: Schedule, timing: Timing, now: datetime) -> None:
+def _check_computable(request: ScheduleRequest, schedule: Schedule, timing: Timing, now: datetime) -> None:
     """Raises InvalidRequest if the next times take too long to compute. Names a schedule that the request does not."""
     try:
         timing.check_computable(now)
     except InvalidRequest as hard:
         if request.draft is None:
-            raise InvalidRequest(None, f"the schedule {there.name} {hard.reason}") from hard
+            raise InvalidRequest(None, f"the schedule {schedule.name} {hard.reason}") from hard
         raise hard.within(request.path) from hard
 
 
 def _plan(
     request: ScheduleRequest,
-    there: Schedule,
+    schedule: Schedule,
     draft: ScheduleDraft,
     context: ChangeContext,
     now: datetime,
@@ -250,19 +250,19 @@ def _plan(
     before, after = context.before, context.after
     if draft.fresh:
         with _within(request.path):
-            timing = schedule_timing.timing_of(draft, after, there.id, now)
+            timing = schedule_timing.timing_of(draft, after, schedule.id, now)
         return timing, schedule_timing.first_instant(draft, after, timing, now)
     at = None
-    if schedule_timing.unchanged_timing(there, draft, before, after):
-        timing = load_or_never(there.packed)
-        if there.state is ScheduleState.BROKEN and request.draft is not None:
-            timing = schedule_timing.mended_timing(there, draft, after, now)
+    if schedule_timing.unchanged_timing(schedule, draft, before, after):
+        timing = load_or_never(schedule.packed)
+        if schedule.state is ScheduleState.BROKEN and request.draft is not None:
+            timing = schedule_timing.mended_timing(schedule, draft, after, now)
         elif request.recast:
-            timing = load_or_never(named_calendars.recast(there, context.book))
+            timing = load_or_never(named_calendars.recast(schedule, context.book))
     else:
         try:
             with _within(request.path):
-                timing = schedule_timing.changed_timing(there, draft, before, after, now, may_be_empty=keep)
+                timing = schedule_timing.changed_timing(schedule, draft, before, after, now, may_be_empty=keep)
         except InvalidRequest as wrong:
             if request.draft is not None:
                 raise
@@ -270,25 +270,25 @@ def _plan(
             where = "endTime" if after.end_at != before.end_at else "startTime"
             if wrong.code != "NEVER_FIRES":
                 raise InvalidRequest(
-                    where, f"cannot be applied to the schedule {there.name}, which {wrong.reason}"
+                    where, f"cannot be applied to the schedule {schedule.name}, which {wrong.reason}"
                 ) from wrong
-            reason = f"leaves the schedule {there.name} without an occurrence"
+            reason = f"leaves the schedule {schedule.name} without an occurrence"
             raise InvalidRequest(where, reason, code="NEVER_FIRES") from wrong
         instant = schedule_timing.one_time_instant(timing)
-        stored = load_or_never(there.packed)
+        stored = load_or_never(schedule.packed)
         before_it = stored.written_at if draft.activation else schedule_timing.one_time_instant(stored)
         if instant is not None and instant != before_it and schedule_timing.still_runs(timing, instant, now):
             at = instant
-    return timing, context.effect.at if schedule_timing.restarts(there, draft, timing, after, now) else at
+    return timing, context.effect.at if schedule_timing.restarts(schedule, draft, timing, after, now) else at
 
 
-def _new_hooks(world: World, request: ScheduleRequest, there: Schedule, job: Job) -> ByName | None:
+def _new_hooks(world: World, request: ScheduleRequest, schedule: Schedule, job: Job) -> ByName | None:
     """Returns the schedule's new hooks, {} to remove them; None if they do not change."""
     wanted = request.draft.hooks if request.draft is not None else None
-    if wanted is None or (not wanted and there.hooks is None):
+    if wanted is None or (not wanted and schedule.hooks is None):
         return None
-    stored = store.read(world.table, there)
-    hooks = schedule_hooks.sealed(world, job, there.id, wanted, stored, request.path)
+    stored = store.read(world.table, schedule)
+    hooks = schedule_hooks.sealed(world, job, schedule.id, wanted, stored, request.path)
     return None if hooks == stored else hooks
 
 

@@ -23,29 +23,29 @@ GRID = (*NOTATIONS, "align", "timezone", "startTime")
 
 
 def changed_timing(
-    there: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime, *, may_be_empty: bool = False
+    schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job, now: datetime, *, may_be_empty: bool = False
 ) -> Timing:
     """Returns the timing after a change.
 
     Keeps what the change does not touch: the start of a rhythm that began at creation, and the instant of a one-time
     schedule. may_be_empty: accepts a timing that never fires.
     """
-    timing = load_or_never(there.packed)
+    timing = load_or_never(schedule.packed)
     at = timing.written_at if timing.calendars or draft.activation else timing.once_at
-    if at is not None and same_pattern(there, draft):
-        return _parsed(_at(_text_of(at, timing), draft), after, there.id, now, may_be_empty=may_be_empty)
+    if at is not None and same_pattern(schedule, draft):
+        return _parsed(_at(_text_of(at, timing), draft), after, schedule.id, now, may_be_empty=may_be_empty)
     same_start = before.start_at == after.start_at
-    if same_start and _agree(there.timing, draft.timing, GRID):
-        began = counted_from(there.packed)
+    if same_start and _agree(schedule.timing, draft.timing, GRID):
+        began = counted_from(schedule.packed)
         if began is not None:
-            timing = timing_of(draft, after, there.id, began, may_be_empty=may_be_empty)
-            return begun_as(timing, there.packed)
-    return timing_of(draft, after, there.id, now, may_be_empty=may_be_empty)
+            timing = timing_of(draft, after, schedule.id, began, may_be_empty=may_be_empty)
+            return begun_as(timing, schedule.packed)
+    return timing_of(draft, after, schedule.id, now, may_be_empty=may_be_empty)
 
 
-def same_pattern(there: Schedule, draft: ScheduleDraft | Schedule) -> bool:
+def same_pattern(schedule: Schedule, draft: ScheduleDraft | Schedule) -> bool:
     """Returns whether the timings are the same except for their windows."""
-    return _agree(there.timing, draft.timing, (*NOTATIONS, "timezone"))
+    return _agree(schedule.timing, draft.timing, (*NOTATIONS, "timezone"))
 
 
 def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str]) -> bool:
@@ -139,7 +139,7 @@ def runs_late(timing: Timing, policies: Mapping[str, Any], now: datetime) -> boo
     return begin is not None and begin <= now and up_to_second(now) <= timing.ends_at
 
 
-def restarts(there: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, now: datetime) -> bool:
+def restarts(schedule: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, now: datetime) -> bool:
     """Returns whether a change makes an interval that follows actual starts run at once. job: as it will be.
 
     It does if its new start has passed. It also does if the schedule was over, has missed an occurrence since, and is
@@ -147,17 +147,17 @@ def restarts(there: Schedule, draft: ScheduleDraft, timing: Timing, job: Job, no
     """
     if not runs_late(timing, policies_of(job, draft), now):
         return False
-    if there.state in OVER:
-        over_at = there.completed_at or there.modified_at
+    if schedule.state in OVER:
+        over_at = schedule.completed_at or schedule.modified_at
         missed = timing.rule.next_after(over_at)
         return draft.activation is not None and draft.activation.active is True and missed is not None and missed <= now
-    return timing.rule.next_after(EPOCH) != load_or_never(there.packed).rule.next_after(EPOCH)
+    return timing.rule.next_after(EPOCH) != load_or_never(schedule.packed).rule.next_after(EPOCH)
 
 
 def own_end(timing: Mapping[str, Any]) -> datetime | None:
     """Returns a schedule's own end; None if it has none. timing: each time must contain its own offset."""
-    given = timing.get("endTime")
-    return None if given is None else parse_instant(given, "endTime")
+    text = timing.get("endTime")
+    return None if text is None else parse_instant(text, "endTime")
 
 
 def unchanged_timing(schedule: Schedule, draft: ScheduleDraft, before: Job, after: Job) -> bool:

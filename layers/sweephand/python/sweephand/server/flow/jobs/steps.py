@@ -125,72 +125,72 @@ def release(world: World, carried: Carried, effect: Effect) -> None:
 
 
 def _change(
-    world: World, carried: Carried, step: Step, there: Schedule, wanted: Schedule, job: Job, effect: Effect
+    world: World, carried: Carried, step: Step, schedule: Schedule, wanted: Schedule, job: Job, effect: Effect
 ) -> None:
     """Applies the caller's members to the current row. Keeps members that the sweep may have advanced meanwhile."""
-    changed = replace(there, **{name: getattr(wanted, name) for name in CALLERS})
-    replanned = replans(there, changed, job) and not _stays_over(there, changed, step.at, effect)
-    if changed == there and not replanned:
-        carried.schedules.append(there)
+    changed = replace(schedule, **{name: getattr(wanted, name) for name in CALLERS})
+    replanned = replans(schedule, changed, job) and not _stays_over(schedule, changed, step.at, effect)
+    if changed == schedule and not replanned:
+        carried.schedules.append(schedule)
         return
     changed = replace(changed, modified_at=job.modified_at)
     lines: list[Op] = []
-    if replanned and there.held_from is not None and load_or_never(there.packed).readable:
-        carried.held.append(there)
+    if replanned and schedule.held_from is not None and load_or_never(schedule.packed).readable:
+        carried.held.append(schedule)
         carried.schedules.append(changed)
         return
-    if replanned and (moving.is_moved(there, effect.now) or replan.has_missed(there, effect.now)):
-        carried.missed.append(there)
+    if replanned and (moving.is_moved(schedule, effect.now) or replan.has_missed(schedule, effect.now)):
+        carried.missed.append(schedule)
         carried.schedules.append(changed)
         return
     if replanned:
         changed = replace(changed, collection=job.collection, held_from=None, completed_at=None)
         timing = load_or_never(changed.packed)
-        new = replan.change(there, changed, job, timing, effect, step.at, fresh=step.fresh)
+        new = replan.change(schedule, changed, job, timing, effect, step.at, fresh=step.fresh)
         carried.plans.append(new)
         lines = [ranges.op(world, new.silence, job.collection)] if new.silence is not None else []
-        lines += [generations.op(world.table, there, new.left)] if new.left is not None else []
+        lines += [generations.op(world.table, schedule, new.left)] if new.left is not None else []
         changed = new.schedule
         lines += expiry.row_ops(world, job, changed)
-        condition = every(jobs.as_read(there), jobs.reach_as_read(there))
+        condition = every(jobs.as_read(schedule), jobs.reach_as_read(schedule))
         actions = jobs.schedule_update_actions(changed, world.shards)
     else:
-        condition = ScheduleItem.generation == there.generation
+        condition = ScheduleItem.generation == schedule.generation
         actions = jobs.description_actions(changed)
-        actions += jobs.packed_actions(changed) if changed.packed != there.packed else []
+        actions += jobs.packed_actions(changed) if changed.packed != schedule.packed else []
     carried.schedules.append(changed)
     key = keys.job(job.tenant, job.id), keys.schedule(changed.id)
     row = world.table.update_op(f"schedule {changed.id}", *key, actions, condition)
     carried.ops += [row, *lines, *_part_ops(world, job, step)]
 
 
-def replans(there: Schedule, changed: Schedule, job: Job) -> bool:
+def replans(schedule: Schedule, changed: Schedule, job: Job) -> bool:
     """Returns whether a change needs a new generation. job: as it will be.
 
     It does if it affects the timing, the state, or a member that is packed into the sweep row.
     """
-    if there.state in OVER and there.active and changed.active:
-        ended_at, at = (schedule_timing.one_time_instant(load_or_never(each.packed)) for each in (there, changed))
+    if schedule.state in OVER and schedule.active and changed.active:
+        ended_at, at = (schedule_timing.one_time_instant(load_or_never(each.packed)) for each in (schedule, changed))
         if at is not None and at == ended_at:
             return False  # it has run: a change of its window or its policies does not bring it back
-    if there.state in OVER or there.state is ScheduleState.BROKEN:
-        return there.packed != changed.packed or there.active != changed.active
-    packed = (there.packed, there.active, there.lane, there.misfire) != (
+    if schedule.state in OVER or schedule.state is ScheduleState.BROKEN:
+        return schedule.packed != changed.packed or schedule.active != changed.active
+    packed = (schedule.packed, schedule.active, schedule.lane, schedule.misfire) != (
         changed.packed,
         changed.active,
         changed.lane,
         changed.misfire,
     )
-    moved = there.collection not in {None, job.collection}
-    stands = ScheduleState.ACTIVE if there.state in LIVE else there.state
+    moved = schedule.collection not in {None, job.collection}
+    stands = ScheduleState.ACTIVE if schedule.state in LIVE else schedule.state
     return packed or moved or stands is not wanted_state(job, changed.active)[0]
 
 
-def _stays_over(there: Schedule, changed: Schedule, at: datetime | None, effect: Effect) -> bool:
+def _stays_over(schedule: Schedule, changed: Schedule, at: datetime | None, effect: Effect) -> bool:
     """Returns whether a series that is over stays over because the change gives it no new occurrence."""
-    if there.state not in OVER or at is not None or not (there.active and changed.active):
+    if schedule.state not in OVER or at is not None or not (schedule.active and changed.active):
         return False
-    since = effect.seam_of(there).since
+    since = effect.seam_of(schedule).since
     return load_or_never(changed.packed).rule.next_after(since) is None
 
 

@@ -118,9 +118,9 @@ def drop_row(world: World, tenant: str, job_id: str, schedule_id: str) -> None:
 def _remove_unused(world: World, job: Job, schedule: Schedule) -> None:
     """Deletes the schedule as its owner would, if it is still unused at that moment. Then deletes its separate row."""
 
-    def request(there: Planned) -> list[requested.ScheduleRequest]:
-        found = [each for each in there.schedules if each.id == schedule.id]
-        gone = [each for each in found if (at := single_goes_at(each)) is not None and at <= world.clock.now()]
+    def request(planned: Planned) -> list[requested.ScheduleRequest]:
+        same = [each for each in planned.schedules if each.id == schedule.id]
+        gone = [each for each in same if (at := single_goes_at(each)) is not None and at <= world.clock.now()]
         return [requested.ScheduleRequest(each, None, delete=True) for each in gone]
 
     after = change.change_schedules(world, job.tenant, job.id, request, None, By(Operation.DELETE_SCHEDULE))

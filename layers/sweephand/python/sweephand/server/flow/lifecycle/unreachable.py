@@ -87,22 +87,26 @@ def _switch_off(world: World, failed_at: datetime, schedule: Schedule) -> Schedu
     """Decides by the current rows. Returns the schedule if it is off for this reason, now or since an earlier call."""
 
     def request(planned: lookup.Planned) -> list[requested.ScheduleRequest]:
-        there = _of(planned.schedules, schedule.id)
-        if there is None or there.state is not ScheduleState.ACTIVE:
+        current = _of(planned.schedules, schedule.id)
+        if current is None or current.state is not ScheduleState.ACTIVE:
             return []
-        if not is_due(there.unreachable, planned.job.action, failed_at):
+        if not is_due(current.unreachable, planned.job.action, failed_at):
             return []
-        payload = lookup.payloads_of(world, lookup.Planned(planned.job, (there,))).get(there.id)
-        draft = drafts.as_stored(there, payload)
-        return [requested.ScheduleRequest(there, replace(draft, active=False, because=StateReason.UNREACHABLE))]
+        payload = lookup.payloads_of(world, lookup.Planned(planned.job, (current,))).get(current.id)
+        draft = drafts.as_stored(current, payload)
+        return [requested.ScheduleRequest(current, replace(draft, active=False, because=StateReason.UNREACHABLE))]
 
     by = change_log.By(change_log.Operation.DEACTIVATE_UNREACHABLE)
     try:
         planned = change.change_schedules(world, schedule.tenant, schedule.job_id, request, None, by)
     except NotFound:
         return None  # the job was deleted meanwhile
-    there = _of(planned.schedules, schedule.id)
-    return there if there is not None and not there.active and there.state_reason == StateReason.UNREACHABLE else None
+    current = _of(planned.schedules, schedule.id)
+    return (
+        current
+        if current is not None and not current.active and current.state_reason == StateReason.UNREACHABLE
+        else None
+    )
 
 
 def _of(schedules: tuple[Schedule, ...], schedule_id: str) -> Schedule | None:

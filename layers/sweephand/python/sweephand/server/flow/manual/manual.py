@@ -75,8 +75,8 @@ def run_now(
     read, so that only one of two concurrent requests starts a run.
     """
     job = find(world, tenant, job_id, schedule_id)
-    if once is not None and (there := earlier(world, tenant, once)) is not None:
-        return Answered(there)
+    if once is not None and (begun := earlier(world, tenant, once)) is not None:
+        return Answered(begun)
     return _start(world, job, schedule_id, once, hop, edit, unless_active=unless_active, kind=kind)
 
 

@@ -42,8 +42,8 @@ def begin(
 
 def begun_before(world: World, tenant: str, once: Once | None) -> Operation | None:
     """Returns the operation that an earlier request with the same key began, if any."""
-    there = None if once is None else earlier(world, tenant, once)
-    return None if there is None else find(world, tenant, there)
+    operation_id = None if once is None else earlier(world, tenant, once)
+    return None if operation_id is None else find(world, tenant, operation_id)
 
 
 def begin_with(world: World, operation: Operation, once: Once | None, more: Sequence[Op] = ()) -> Operation | None:
@@ -54,8 +54,8 @@ def begin_with(world: World, operation: Operation, once: Once | None, more: Sequ
     assert operation.tenant is not None or once is None, "idempotency keys belong to a tenant"
     ops = [store.begin_op(world.table, operation, world.shards), *more]
     if once is not None and operation.tenant is not None:
-        if (there := begun_before(world, operation.tenant, once)) is not None:
-            return there
+        if (begun_earlier := begun_before(world, operation.tenant, once)) is not None:
+            return begun_earlier
         ops.append(once_op(world, operation.tenant, once, operation.id))
     done = world.table.transact(ops)
     if isinstance(done, Cancelled) and "operation" not in done.refused:
@@ -107,14 +107,14 @@ def give_up(world: World, operation: Operation, cause: str) -> Operation | None:
     written = store.turn(world.table, operation, failed, now, world.shards)
     # A refusal may follow from this same write, whose answer was lost; or a page may have got further than was read.
     if isinstance(written, Refused):
-        there = store.operation_in(written)
+        current = store.operation_in(written)
     else:
-        there = store.read(world.table, operation.tenant, operation.id)
-    if there is None or there.state is not OperationState.FAILED:
+        current = store.read(world.table, operation.tenant, operation.id)
+    if current is None or current.state is not OperationState.FAILED:
         return None
     world.journal.error("an operation failed", tenant=operation.tenant, operation=operation.id, reason=cause)
-    events.operation_failed(world, there)
-    return there
+    events.operation_failed(world, current)
+    return current
 
 
 def send(world: World, operation: Operation) -> None:
@@ -126,19 +126,19 @@ def send(world: World, operation: Operation) -> None:
 
 def _turn(world: World, operation: Operation, wanted: OperationState, begun: frozenset[OperationState]) -> Operation:
     """Moves the operation from one of the states `begun` to `wanted`. Returns it unchanged if it already is there."""
-    there: Operation | None = find(world, operation.tenant, operation.id)
+    current: Operation | None = find(world, operation.tenant, operation.id)
     for _ in range(TRIES):
-        if there is None:
+        if current is None:
             raise NotFound("no such operation")
-        if there.state is wanted:
-            return there
-        if there.state not in begun:
-            raise Conflict(f"the operation is {there.state}")
-        after = _turned(world, there, wanted)
-        written = store.turn(world.table, there, after, world.clock.now(), world.shards)
+        if current.state is wanted:
+            return current
+        if current.state not in begun:
+            raise Conflict(f"the operation is {current.state}")
+        after = _turned(world, current, wanted)
+        written = store.turn(world.table, current, after, world.clock.now(), world.shards)
         if not isinstance(written, Refused):
             return after
-        there = store.operation_in(written)
+        current = store.operation_in(written)
     raise too_many("changes to this operation")
 
 

@@ -60,12 +60,12 @@ def expect(world: World, tenant: str, consumer: str, since: datetime) -> None:
 def _known(world: World, tenant: str, name: str) -> Consumer:
     memory = world.memory
     with memory.lock:
-        read_at, there = memory.consumers.get((tenant, name), (None, None))
-    if there is not None and read_at is not None and world.clock.monotonic() - read_at < TERMS_KEPT_S:
-        return there
-    there = store.read(world.table, tenant, name) or Consumer(tenant, name)
-    _remember(world, there)
-    return there
+        read_at, consumer = memory.consumers.get((tenant, name), (None, None))
+    if consumer is not None and read_at is not None and world.clock.monotonic() - read_at < TERMS_KEPT_S:
+        return consumer
+    consumer = store.read(world.table, tenant, name) or Consumer(tenant, name)
+    _remember(world, consumer)
+    return consumer
 
 
 def _remember(world: World, consumer: Consumer) -> None:

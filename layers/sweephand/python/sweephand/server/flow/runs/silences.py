@@ -73,15 +73,15 @@ def _change(world: World, tenant: str, change: Callable[[Notes], Notes]) -> None
     A target is watched before it is noted: a watch without a note ends itself.
     """
     for _ in range(TRIES):
-        there = tenants.read_tenant(world.table, tenant)
-        if there is None or (after := change(there.silences)) == there.silences:
+        stored = tenants.read_tenant(world.table, tenant)
+        if stored is None or (after := change(stored.silences)) == stored.silences:
             break
         for name, note in after.items():
-            if name not in there.silences or there.silences[name].since != note.since:
+            if name not in stored.silences or stored.silences[name].since != note.since:
                 absence.watch(world, SilentTarget(tenant, name), note.since)
-        if not isinstance(tenants.note_silences(world.table, there, after), Refused):
-            for name in there.silences.keys() - after.keys():
-                absence.check_soon(world, SilentTarget(tenant, name, there.silences[name].since))
+        if not isinstance(tenants.note_silences(world.table, stored, after), Refused):
+            for name in stored.silences.keys() - after.keys():
+                absence.check_soon(world, SilentTarget(tenant, name, stored.silences[name].since))
             world.journal.info("silent targets changed", tenant=tenant)
             break
     world.terms.forget(tenant)

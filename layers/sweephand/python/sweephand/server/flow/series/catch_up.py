@@ -73,27 +73,27 @@ def split(world: World, row: WaitingRow, sweep: SweepText, now: datetime) -> Wai
     if timing.actual_start_interval_s is not None:
         return _restarted(world, row, sweep, timing, now)
     ahead = timedelta(seconds=world.settings.look_ahead_s) + SENT_FURTHER
-    found = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, row.planned_total, ahead)
-    if found is None:
+    missed = misfire.missed(timing, Policy.read(sweep.misfire), row.next_run_at, now, row.planned_total, ahead)
+    if missed is None:
         return row
-    there = _runs_left_out(world, row, found)
-    planned_total = row.planned_total + len(there) + _runs_now(found)
-    upcoming = timing.rule.next_after(found.span.last)
+    recorded = _runs_left_out(world, row, missed)
+    planned_total = row.planned_total + len(recorded) + _runs_now(missed)
+    upcoming = timing.rule.next_after(missed.span.last)
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
     next_at = now + WAKE_AGAIN if over or upcoming is None else upcoming
-    lines = _lines(row, sweep, found.left_out, there, now)
+    lines = _lines(row, sweep, missed.left_out, recorded, now)
     deliveries = [ranges.word_of(line, now, sweep.lane) for line in lines]
-    if found.latest is not None:
-        deliveries.insert(0, _delivery(row, found.latest, row.generation, sweep, now))
+    if missed.latest is not None:
+        deliveries.insert(0, _delivery(row, missed.latest, row.generation, sweep, now))
     if deliveries and world.queue.send(deliveries):
         raise Unavailable("the run queue did not accept a message")
-    ops = [_schedule_op(world, row, sweep, found, planned_total, next_at, over=over)]
-    if found.caught_up is not None:
-        ops.append(_row_op(world, row, sweep, found.caught_up, now))
+    ops = [_schedule_op(world, row, sweep, missed, planned_total, next_at, over=over)]
+    if missed.caught_up is not None:
+        ops.append(_row_op(world, row, sweep, missed.caught_up, now))
     ops += ranges.missed_ops(world, lines, sweep.collection)
     if not isinstance(world.table.transact(ops), Written):
         return None
-    world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=found.span.count)
+    world.journal.warning("missed", tenant=row.tenant, job=row.owner, schedule=row.own_id, rows=missed.span.count)
     if over:
         sweep = replace(sweep, waits=Waits.END)
     return replace(row, next_run_at=next_at, planned_total=planned_total, sweep=str(sweep))
@@ -109,12 +109,14 @@ def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, 
     """
     upcoming = _next_of_rhythm(world, row, timing, now)
     gone = _left_of_rhythm(row, timing, upcoming)
-    there = [] if gone is None else _runs_within(world, row, gone.first, gone.last)
-    planned_total = row.planned_total + 1 + len(there)
+    recorded = [] if gone is None else _runs_within(world, row, gone.first, gone.last)
+    planned_total = row.planned_total + 1 + len(recorded)
     over = upcoming is None or (timing.count is not None and planned_total >= timing.count)
     if over and gone is None:
         return row
-    lines = [] if gone is None else _lines(row, sweep, [LeftOut(gone, State.MISSED, Reason.SERVICE_OUTAGE)], there, now)
+    lines = (
+        [] if gone is None else _lines(row, sweep, [LeftOut(gone, State.MISSED, Reason.SERVICE_OUTAGE)], recorded, now)
+    )
     pointer = occurrence(row.tenant, row.owner, row.own_id, row.next_run_at, row.generation)
     deliveries = [
         Delivery(pointer, row.next_run_at, sweep.lane),
@@ -134,7 +136,7 @@ def _restarted(world: World, row: WaitingRow, sweep: SweepText, timing: Timing, 
         ]
     if over:
         sweep = replace(sweep, waits=Waits.END)
-        actions += _ending(sweep, max([row.next_run_at, *(run.planned_at for run in there)]))
+        actions += _ending(sweep, max([row.next_run_at, *(run.planned_at for run in recorded)]))
     ops = [world.table.update_op("schedule", row.pk, row.sk, actions, _as_read(row))]
     ops += ranges.missed_ops(world, lines, sweep.collection)
     if not isinstance(world.table.transact(ops), Written):
@@ -174,17 +176,17 @@ def split_all(world: World, schedules: Sequence[Schedule], now: datetime) -> Non
         split(world, row, jobs.sweep_of(schedule), now)
 
 
-def _runs_now(found: Missed) -> int:
+def _runs_now(missed: Missed) -> int:
     """Returns how many of the missed occurrences are still sent."""
-    return (found.caught_up.count if found.caught_up else 0) + (found.latest is not None)
+    return (missed.caught_up.count if missed.caught_up else 0) + (missed.latest is not None)
 
 
-def _runs_left_out(world: World, row: WaitingRow, found: Missed) -> list[Run]:
+def _runs_left_out(world: World, row: WaitingRow, missed: Missed) -> list[Run]:
     """Returns the runs of left-out occurrences. A sweep that crashed between send and advance has sent them."""
-    spans = [each.span for each in found.left_out]
+    spans = [each.span for each in missed.left_out]
     if not spans:
         return []
-    runs = _runs_within(world, row, found.span.first, spans[-1].last)
+    runs = _runs_within(world, row, missed.span.first, spans[-1].last)
     return [run for run in runs if any(span.has(run.planned_at) for span in spans)]
 
 
@@ -243,12 +245,12 @@ WHY = {
 
 
 def _lines(
-    row: WaitingRow, sweep: SweepText, left_out: Sequence[LeftOut], there: Sequence[Run], now: datetime
+    row: WaitingRow, sweep: SweepText, left_out: Sequence[LeftOut], recorded: Sequence[Run], now: datetime
 ) -> list[Run]:
     """Returns a line for each span that the policy left out, not counting occurrences that have runs."""
     lines = []
     for each in left_out:
-        count = each.span.count - sum(each.span.has(run.planned_at) for run in there)
+        count = each.span.count - sum(each.span.has(run.planned_at) for run in recorded)
         if count:
             end = each.state, each.reason, f"{count} occurrences {WHY[each.state]}"
             span = each.span.first, each.span.last, count

@@ -75,8 +75,8 @@ def decide(
 
 
 def _is_newer(world: World, row: WaitingRow, until: datetime) -> bool:
-    there = jobs.read_schedule(world.table, row.tenant, row.owner, row.own_id)
-    return there is not None and planned_since(there, until)
+    schedule = jobs.read_schedule(world.table, row.tenant, row.owner, row.own_id)
+    return schedule is not None and planned_since(schedule, until)
 
 
 def planned_since(schedule: Schedule, until: datetime) -> bool:
@@ -124,17 +124,17 @@ def release(world: World, row: WaitingRow, until: datetime, *, enabled: bool = T
     upcoming: datetime | None = first
     if first <= until:
         last = max(first, timing.rule.last_until(until) or first)
-        there = _sent(world, row, first, last)
+        sent = _sent(world, row, first, last)
         upcoming = timing.rule.next_after(max(until, last))
-        begin = _first_unsent(timing.rule, first, there)
+        begin = _first_unsent(timing.rule, first, sent)
         extra = timing.rule.last_until(first) != first  # the rule does not have this first occurrence
-        count = series.count_within(timing, first, last) + extra - len(there)
-        late = enabled and not there and _runs_late(world, row, sweep)
+        count = series.count_within(timing, first, last) + extra - len(sent)
+        late = enabled and not sent and _runs_late(world, row, sweep)
         if late:
             _send_late(world, row, sweep, first)
         elif count > 0:
             ops = [_line_op(world, row, sweep, begin, last, count)]
-        planned_total += len(there) + late
+        planned_total += len(sent) + late
         actions = [assign(ScheduleItem.planned_total, planned_total)]
         if not late:
             actions += [
@@ -188,8 +188,8 @@ def _send_late(world: World, row: WaitingRow, sweep: SweepText, instant: datetim
 def _sent(world: World, row: WaitingRow, first: datetime, last: datetime) -> frozenset[datetime]:
     """Returns the occurrences in that time that have runs: their messages were on their way when it was disabled."""
     before = first - timedelta(seconds=1)
-    found = views.planned_between(world.table, row.tenant, row.own_id, before, last)
-    return frozenset(run.planned_at for run in found if run.range_count is None)
+    recorded = views.planned_between(world.table, row.tenant, row.own_id, before, last)
+    return frozenset(run.planned_at for run in recorded if run.range_count is None)
 
 
 def _first_unsent(rule: Rule, first: datetime, sent: frozenset[datetime]) -> datetime:
@@ -291,8 +291,8 @@ def _collections(world: World, tenant: str, collection: str | None, begun: str |
 
 
 def _schedules(world: World, tenant: str, entries: Sequence[lists.Row]) -> list[Schedule]:
-    found = lists.jobs_with_schedules(world.table, tenant, [entry.job_id for entry in entries])
-    return [schedule for _, schedules in found for schedule in schedules]
+    with_schedules = lists.jobs_with_schedules(world.table, tenant, [entry.job_id for entry in entries])
+    return [schedule for _, schedules in with_schedules for schedule in schedules]
 
 
 def _release_held(world: World, schedules: Sequence[Schedule], until: datetime) -> None:
@@ -309,6 +309,6 @@ def _release_held(world: World, schedules: Sequence[Schedule], until: datetime) 
         except ValueError:
             continue  # the sweep takes a schedule that cannot be read out of service
         if row is not None:
-            there = jobs.read_schedule(world.table, schedule.tenant, schedule.job_id, schedule.id)
-            going += [there] if there is not None else []
+            current = jobs.read_schedule(world.table, schedule.tenant, schedule.job_id, schedule.id)
+            going += [current] if current is not None else []
     replan.send_ahead(world, going)

@@ -60,9 +60,9 @@ def begin(world: World, unclaimed: Pointer, params: Mapping[str, Any], since: da
 
     since: when its message could be received. The sweep repeats a check whose message is lost. Raises Unavailable.
     """
-    found = applications.read(world.table, unclaimed.tenant, params["application"], params.get("version"))
-    if found is not None:
-        watch(world, found, since, unclaimed.schedule)
+    application = applications.read(world.table, unclaimed.tenant, params["application"], params.get("version"))
+    if application is not None:
+        watch(world, application, since, unclaimed.schedule)
 
 
 def watch(world: World, watched: Watched, since: datetime, schedule: str | None = None) -> None:
@@ -96,16 +96,16 @@ def came(world: World, tenant: str, name: str, version: str | None, until: datet
     until: when its lease ends.
     """
     with tolerated(world, "that a worker came is noted with its next claim"):
-        found = applications.read(world.table, tenant, name, version)
-        if found is None:
+        application = applications.read(world.table, tenant, name, version)
+        if application is None:
             return
-        if found.watched_since is None:
-            _ask_no_more(world, found)
+        if application.watched_since is None:
+            _ask_no_more(world, application)
             return
-        _note_busy(world, found, until)
+        _note_busy(world, application, until)
         now = world.clock.now()
-        if found.seen_at is None and isinstance(watches.see(world.table, found, now), Written):
-            _send_check(world, found, now)
+        if application.seen_at is None and isinstance(watches.see(world.table, application, now), Written):
+            _send_check(world, application, now)
 
 
 def _ask_no_more(world: World, application: Application) -> None:
@@ -125,11 +125,11 @@ def holds(world: World, tenant: str, job_id: str, kind: Kind, until: datetime) -
 
 def busy(world: World, tenant: str, params: Mapping[str, Any], until: datetime) -> None:
     """Notes how long a worker holds a run of the application that an action names. Raises Unavailable."""
-    found = applications.read(world.table, tenant, params["application"], params.get("version"))
-    if found is not None:
-        _note_busy(world, found, until)
-        if found.away_at is not None:
-            check_soon(world, found)
+    application = applications.read(world.table, tenant, params["application"], params.get("version"))
+    if application is not None:
+        _note_busy(world, application, until)
+        if application.away_at is not None:
+            check_soon(world, application)
 
 
 def _note_busy(world: World, application: Application, until: datetime) -> None:

@@ -55,10 +55,10 @@ def create_credential(
     remembered = once_ops(world, tenant, once, credential.client_id)
     done = world.table.transact([item, *tenancy.stays_ops(world, tenant), *remembered])
     if isinstance(done, Cancelled):
-        there = credentials.find_credential(world.table, tenant, credential.id)
-        if there != credential and tenant is not None and "tenant" in done.refused:
+        stored = credentials.find_credential(world.table, tenant, credential.id)
+        if stored != credential and tenant is not None and "tenant" in done.refused:
             raise tenancy.leaving(world.table, tenant)
-        if there != credential:
+        if stored != credential:
             check_once(done, once)
             raise Unavailable("no free id was found: try again")
     events.credential_changed(world, EventType.CREDENTIAL_CREATED, credential, by, now)
@@ -123,10 +123,10 @@ def rotate_credential(
     remembered = once_ops(world, tenant, once, after.client_id)
     done = world.table.transact([credentials.rotate_op(world.table, after, now, by.client_id), *remembered])
     if isinstance(done, Cancelled):
-        there = credentials.find_credential(world.table, tenant, credential_id)
-        if there is None:
+        stored = credentials.find_credential(world.table, tenant, credential_id)
+        if stored is None:
             raise NotFound("no such credential")
-        if there.secret_hash != after.secret_hash:
+        if stored.secret_hash != after.secret_hash:
             check_once(done, once)
             raise Conflict("another rotation of this credential came first")
     events.credential_changed(world, EventType.CREDENTIAL_ROTATED, after, by, now)

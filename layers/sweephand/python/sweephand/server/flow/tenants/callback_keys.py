@@ -45,14 +45,14 @@ class CallbackKeys:
             return self._known[1]
 
     def _read(self, now: datetime) -> CallbackKey:
-        there = callback_keys.read(self._table)
-        if there is None:
+        stored = callback_keys.read(self._table)
+        if stored is None:
             sealed = self._key_service.encrypt(OWNER, CALLBACKS, self._chance.token(SIZE))
             callback_keys.put_first(self._table, sealed, now)
-            there = callback_keys.read(self._table)
-            if there is None:
+            stored = callback_keys.read(self._table)
+            if stored is None:
                 raise Unavailable("the key of callback tokens could not be created")
-        sealed, made_at = there
+        sealed, made_at = stored
         try:
             return CallbackKey(self._key_service.decrypt(OWNER, CALLBACKS, sealed), made_at)
         except NotFound as wrong:

@@ -36,25 +36,25 @@ class Ordinals:
 
     def _known(self, tenant: str) -> int | None:
         if tenant not in self._of_tenant:
-            there = ordinals.read(self._world.table, tenant)
-            if there is None:
+            ordinal = ordinals.read(self._world.table, tenant)
+            if ordinal is None:
                 return None
-            self._of_tenant[tenant] = there
+            self._of_tenant[tenant] = ordinal
         return self._of_tenant[tenant]
 
     def _owner(self, ordinal: int) -> str | None:
         if ordinal not in self._tenant_of:
-            there = ordinals.tenant_of(self._world.table, ordinal)
-            if there is None:
+            tenant = ordinals.tenant_of(self._world.table, ordinal)
+            if tenant is None:
                 return None
-            self._tenant_of[ordinal] = there
+            self._tenant_of[ordinal] = tenant
         return self._tenant_of[ordinal]
 
 
 def job_with(world: World, tenant: str, integer: int) -> Job:
     """Returns the tenant's job with this integer id. Raises NotFound if there is none."""
-    found = Ordinals(world).find(integer, tenant)
-    job = None if found is None else jobs.read_job(world.table, *found)
+    place = Ordinals(world).find(integer, tenant)
+    job = None if place is None else jobs.read_job(world.table, *place)
     if job is None or job.integer_id != integer:
         raise NotFound("no such job")
     return job

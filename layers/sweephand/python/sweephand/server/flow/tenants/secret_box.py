@@ -64,14 +64,14 @@ class SecretBox:
         It is read each time: a secret that is sealed to a key that no longer exists would be lost.
         """
         now = self._clock.now()
-        if (there := secret_keys.read(self._table, tenant, now)) is None:
+        if (stored := secret_keys.read(self._table, tenant, now)) is None:
             private = self._chance.token(sealing.SIZE)
             sealed = self._key_service.encrypt(tenant, SECRETS, private)
             secret_keys.put_first(self._table, tenant, SecretKey(sealing.public_half(private), sealed, now))
-            there = secret_keys.read(self._table, tenant, now)
-        if there is None:
+            stored = secret_keys.read(self._table, tenant, now)
+        if stored is None:
             raise tenancy.leaving(self._table, tenant)
-        return there
+        return stored
 
     def _read(self, place: tuple[str, str]) -> bytes:
         tenant, name = place

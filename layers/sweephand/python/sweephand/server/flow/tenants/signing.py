@@ -35,12 +35,12 @@ def create(
     tenancy.find_collection(world, tenant, name)
     key = SigningKey(key_id, now, world.secrets.encrypt(tenant, owner_of(name), field_of(key_id), secret), actor)
 
-    def with_one_more(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
-        if len(there) >= MOST:
+    def with_one_more(keys: Sequence[SigningKey]) -> Sequence[SigningKey]:
+        if len(keys) >= MOST:
             raise Conflict(f"the collection has {MOST} keys already: delete one that is no longer needed")
-        return (*there, key)
+        return (*keys, key)
 
-    _change(world, tenant, name, with_one_more, lambda there: key_id in there, (once, key_id))
+    _change(world, tenant, name, with_one_more, lambda keys: key_id in keys, (once, key_id))
     events.signing_key_changed(world, EventType.SIGNING_KEY_CREATED, tenant, name, key_id, actor)
     return key, secret
 
@@ -48,13 +48,13 @@ def create(
 def delete(world: World, tenant: str, name: str, key_id: str, actor: str | None = None) -> None:
     """Deletes a key. Later calls are not signed with it. Raises NotFound."""
 
-    def without_it(there: Sequence[SigningKey]) -> Sequence[SigningKey]:
-        left = tuple(key for key in there if key.id != key_id)
-        if len(left) == len(there):
+    def without_it(keys: Sequence[SigningKey]) -> Sequence[SigningKey]:
+        left = tuple(key for key in keys if key.id != key_id)
+        if len(left) == len(keys):
             raise NotFound("no such key")
         return left
 
-    _change(world, tenant, name, without_it, lambda there: key_id not in there)
+    _change(world, tenant, name, without_it, lambda keys: key_id not in keys)
     events.signing_key_changed(world, EventType.SIGNING_KEY_DELETED, tenant, name, key_id, actor)
 
 
@@ -63,11 +63,11 @@ def opened(world: World, tenant: str, collection: str) -> tuple[str, ...]:
 
     Leaves out a secret that cannot be opened. Then the receiver refuses the call because of the missing signature.
     """
-    found = []
+    secrets = []
     for key in world.terms.of(tenant, collection).signing:
         with suppress(NotFound):
-            found.append(world.secrets.decrypt(tenant, owner_of(collection), field_of(key.id), key.sealed))
-    return tuple(found)
+            secrets.append(world.secrets.decrypt(tenant, owner_of(collection), field_of(key.id), key.sealed))
+    return tuple(secrets)
 
 
 def owner_of(collection: str) -> str:

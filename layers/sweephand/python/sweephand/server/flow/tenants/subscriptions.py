@@ -73,8 +73,8 @@ def unsubscribe(world: World, name: str, application: str, actor: str | None) ->
 
 def _has_left(world: World, name: str, application: str) -> bool:
     """Returns whether the subscription has ended: the answer was lost, or another such request came first."""
-    there = tenants.read_tenant(world.table, name)
-    return there is not None and there.purge is None and application not in there.applications
+    tenant = tenants.read_tenant(world.table, name)
+    return tenant is not None and tenant.purge is None and application not in tenant.applications
 
 
 @until_unmoved("changes to this tenant")
@@ -91,11 +91,11 @@ def _purge(world: World, tenant: Tenant, actor: str | None) -> Operation:
 
     One transaction disables the tenant, names the operation that deletes it, and writes that operation.
     """
-    there = operations.read(world.table, None, tenant.purge) if tenant.purge is not None else None
-    if there is not None and there.state in GOING_ON:
-        return there
-    if there is not None and there.state is OperationState.FAILED:
-        return verbs.resume(world, there)
+    begun = operations.read(world.table, None, tenant.purge) if tenant.purge is not None else None
+    if begun is not None and begun.state in GOING_ON:
+        return begun
+    if begun is not None and begun.state is OperationState.FAILED:
+        return verbs.resume(world, begun)
     now = world.clock.now()
     total = lists.count(world.table, tenant.name, lists.ALL)
     operation = Operation(
