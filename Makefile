@@ -156,7 +156,7 @@ sdk: setup ## Write the parts of the SDK that are made from the description of t
 	@$(PY) -m tools.sdk.write
 
 .PHONY: bench
-bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap azure console; writes docs/benchmarks.md
+bench: setup ## The budgets, or some PARTS of them: starts units cpu lists sap azure console creation; writes docs/benchmarks.md
 	@$(PY) -m bench $(PARTS)
 
 .PHONY: bench-schedules

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench import azure, cold_start, console, cpu, lists, outcomes, runs, sap, units
+from bench import azure, cold_start, console, cpu, creation, lists, outcomes, runs, sap, units
 from bench.runtime import measuring_python
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
@@ -147,6 +147,17 @@ def _console() -> Iterator[str]:
     yield f"At the end the load was {os.getloadavg()[0]:.1f} processes on {os.cpu_count()} processors."
 
 
+def _creation() -> Iterator[str]:
+    yield f"| {creation.CLIENTS} clients of one tenant create | a second | p50, ms | p99 | CPU ms of one | budget |"
+    yield "| --- | --: | --: | --: | --: | --: |"
+    for each in creation.measure():
+        parts = " + ".join(f"{ms:.1f} {part}" for part, ms in each.cpu_ms.items())
+        times = f"{each.rate:.0f} | {each.p50_ms:.0f} | {each.p99_ms:.0f}"
+        yield f"| {each.name} | {times} | {sum(each.cpu_ms.values()):.1f}: {parts} | {creation.BUDGET_MS} |"
+    yield ""
+    yield f"At the end the load was {os.getloadavg()[0]:.1f} processes on {os.cpu_count()} processors."
+
+
 PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "starts": _starts,
     "units": _units,
@@ -155,6 +166,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "sap": _sap,
     "azure": _azure,
     "console": _console,
+    "creation": _creation,
 }
 
 

@@ -224,3 +224,21 @@ class Terms:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     silences: Mapping[str, Silence] = field(default_factory=dict)
     watched: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Home:
+    """The surroundings of a job that is written: the collection that it names, its tenant, and the tenant's quotas.
+
+    name: of the collection. tenant, collection: None if there is none.
+    """
+
+    name: str
+    tenant: Tenant | None
+    collection: Collection | None
+    quotas: Usage
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """Returns the collection's defaults for members that a new job leaves out; none for an unknown collection."""
+        return {} if self.collection is None else self.collection.defaults

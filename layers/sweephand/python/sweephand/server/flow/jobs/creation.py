@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from sweephand.base.errors import Conflict, InvalidRequest, Unavailable
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
 from sweephand.domain import application
-from sweephand.domain.collection import Collection, CollectionState, Events, Usage
+from sweephand.domain.collection import Collection, CollectionState, Events, Home, Usage
 from sweephand.domain.job import SCHEDULES_AT_ONCE, Job, JobDraft, by_owner
 from sweephand.domain.schedule import Schedule, ScheduleState
 from sweephand.server.flow.concurrency import Moved, until_unmoved
@@ -51,10 +51,12 @@ def create_job(
     once: Once | None = None,
     by: By = CREATED,
     most: int = SCHEDULES_AT_ONCE,
+    home: Home | None = None,
 ) -> Planned:
     """Creates a job with up to `most` schedules. A refused request writes nothing.
 
     If the transaction has no room for the schedules, they are written after the job (decision 0017).
+    home: what the caller has just read of the collection; it is read again only if the job must be planned again.
     Raises InvalidRequest, QuotaExceeded, Conflict(NAME_TAKEN), Unavailable.
     """
     if len(draft.schedules or ()) > most:
@@ -62,7 +64,7 @@ def create_job(
         raise InvalidRequest(
             "schedules", f"at most {most:,} in one request, not {len(draft.schedules or ()):,}; {more}"
         )
-    return _create_job(world, tenant, draft, once, by)
+    return _create_job(world, tenant, draft, once, by, iter([] if home is None else [home]))
 
 
 @dataclass(frozen=True)
@@ -81,15 +83,15 @@ def _begun(
     draft: JobDraft,
     job_id: str,
     now: datetime,
-    opened: tuple[Collection, Usage] | None = None,
+    opened: Callable[[], tuple[Collection, Usage]],
 ) -> Begun:
-    """Makes the checks that need no write. opened: the collection and the quotas, if they were read before."""
+    """Makes the checks that need no write. opened: returns the collection and the quotas, which it may read."""
     wanted = [ScheduleRequest(None, each, path=f"schedules[{n}]") for n, each in enumerate(draft.schedules or ())]
     book = requested.book_of(world, tenant, wanted)
     job, parts = drafts.job_from(draft, tenant, job_id, now, 1)
     if named := application.named_by(by_owner(draft.action, draft.error_action, draft.hooks)):
         applications.check(world, tenant, named)
-    collection, tenant_usage = opened or tenancy.open_with_quotas(world, tenant, job.collection)
+    collection, tenant_usage = opened()
     tenancy.check_home(collection, job)
     context = ChangeContext(job, job, collection, tenant_usage, {}, Effect(now, now), book=book)
     return Begun(job, parts, requested.steps_of(world, wanted, context, now), context)
@@ -101,7 +103,7 @@ def check(world: World, tenant: str, draft: JobDraft, opened: tuple[Collection, 
     opened: its collection and the quotas.
     """
     now = world.clock.now()
-    return _begun(world, tenant, draft, world.chance.new_id(now), now, opened)
+    return _begun(world, tenant, draft, world.chance.new_id(now), now, lambda: opened)
 
 
 def dry_run(begun: Begun) -> steps.DryRun:
@@ -111,11 +113,18 @@ def dry_run(begun: Begun) -> steps.DryRun:
 
 
 @until_unmoved("changes to a calendar or to the quota", tries=20, wait_s=0.02)
-def _create_job(world: World, tenant: str, draft: JobDraft, once: Once | None, by: By) -> Planned:
+def _create_job(
+    world: World, tenant: str, draft: JobDraft, once: Once | None, by: By, homes: Iterator[Home]
+) -> Planned:
+    """Plans and writes the job. homes: read before; each try takes one, or else reads it."""
+
+    def opened() -> tuple[Collection, Usage]:
+        return tenancy.opened(next(homes, None) or tenancy.home_of(world, tenant, draft.collection))
+
     now = world.clock.now()
     in_set = draft.membership
     job_id = in_set.job_id if in_set is not None and in_set.job_id is not None else world.chance.new_id(now)
-    begun = _begun(world, tenant, draft, job_id, now)
+    begun = _begun(world, tenant, draft, job_id, now, opened)
     job, parts, todo, book = begun.job, begun.parts, begun.todo, begun.context.book
     collection, tenant_usage, effect = begun.context.collection, begun.context.usage, begun.context.effect
     carried = steps.carry_out(world, todo, job, effect)

@@ -89,7 +89,7 @@ def _sum(
     world: World, tenant: str, planned: list[Planned], begin: datetime, now: datetime
 ) -> tuple[tuple[int, ...], int]:
     """Returns the sum of all jobs, and how many are not in it because they take too long to compute."""
-    held = holds.of_jobs(world.table, tenant, [job for job, _ in planned])
+    held = holds.of_jobs(world.table, tenant, [job for job, _ in planned]).held
     current = iter(lookup.with_current_calendars(world, [each for _, own in planned for each in own]))
     total, hard = [0] * SLOTS, 0
     for job, own in planned:

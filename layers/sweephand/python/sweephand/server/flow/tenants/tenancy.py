@@ -22,6 +22,7 @@ from sweephand.domain.collection import (
     Collection,
     CollectionState,
     Events,
+    Home,
     Pace,
     Subscription,
     Tenant,
@@ -258,19 +259,29 @@ def check_collection(world: World, tenant: str, name: str) -> None:
         raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}")
 
 
-def open_with_quotas(world: World, tenant: str, name: str, *, for_more: bool = True) -> tuple[Collection, Usage]:
-    """Reads the collection that a job names, and the tenant's quotas, in one call.
+def home_of(world: World, tenant: str, name: str) -> Home:
+    """Reads the collection that a job names, its tenant, and the tenant's quotas, in one call."""
+    return tenants.read_home(world.table, tenant, name)
+
+
+def opened(home: Home, *, for_more: bool = True) -> tuple[Collection, Usage]:
+    """Returns the collection that a job names, and the tenant's quotas.
 
     for_more: whether a job or a schedule is added. Raises InvalidRequest if there is no such collection; Conflict, if
     for_more, once the tenant is being purged. A plain read is enough: a job that is created just as the purge begins is
     deleted with the others.
     """
-    there, collection, tenant_usage = tenants.read_with_quotas(world.table, tenant, name)
-    if for_more and there is not None and there.purge is not None:
-        raise being_purged(there)
+    collection = home.collection
+    if for_more and home.tenant is not None and home.tenant.purge is not None:
+        raise being_purged(home.tenant)
     if collection is None or (for_more and collection.state is CollectionState.DELETING):
-        raise InvalidRequest("collection", f"there is no such collection: {fields.shown(name)}; create it first")
-    return collection, tenant_usage
+        raise InvalidRequest("collection", f"there is no such collection: {fields.shown(home.name)}; create it first")
+    return collection, home.quotas
+
+
+def open_with_quotas(world: World, tenant: str, name: str, *, for_more: bool = True) -> tuple[Collection, Usage]:
+    """Reads the collection that a job names, and the tenant's quotas, in one call. Raises as `opened`."""
+    return opened(home_of(world, tenant, name), for_more=for_more)
 
 
 def check_home(collection: Collection, job: Job) -> None:

@@ -15,6 +15,7 @@ from sweephand.domain.collection import (
     Collection,
     CollectionState,
     Events,
+    Home,
     Pace,
     Quota,
     Retention,
@@ -24,7 +25,6 @@ from sweephand.domain.collection import (
     Tenant,
     TenantState,
     Terms,
-    Usage,
 )
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.server.shared_reads import SharedReads
@@ -307,14 +307,15 @@ def read_collection(table: Table, tenant: str, name: str) -> Collection | None:
     return if_any(collection_of, table.get(CollectionItem, keys.tenant(tenant), keys.collection(name)))
 
 
-def read_with_quotas(table: Table, tenant: str, name: str) -> tuple[Tenant | None, Collection | None, Usage]:
-    """Reads a tenant, one of its collections, and its quotas."""
+def read_home(table: Table, tenant: str, name: str) -> Home:
+    """Reads a tenant, one of its collections, and its quotas, in one call."""
     own, collection_key, usage_key = (
         (keys.tenant(tenant), sk) for sk in (keys.TENANT, keys.collection(name), keys.USAGE)
     )
     rows = table.batch_get([own, collection_key, usage_key])
     mine, collection_row = rows.get(own), rows.get(collection_key)
-    return (
+    return Home(
+        name,
         None if mine is None else tenant_of(TenantItem.from_raw_data(mine)),
         None if collection_row is None else collection_of(CollectionItem.from_raw_data(collection_row)),
         usage.quotas_of(rows.get(usage_key)),

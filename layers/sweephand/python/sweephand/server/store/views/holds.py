@@ -1,12 +1,15 @@
-"""The holders of jobs: disabled tenants and collections, paused flow keys."""
+"""The surroundings of jobs: disabled tenants and collections, paused flow keys, and how long runs wait."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
+from sweephand.domain.collection import Collection
 from sweephand.domain.instants import from_ms, from_s
 from sweephand.domain.job import Job
 from sweephand.domain.jobs.job_state import Held, HeldBy
@@ -21,26 +24,36 @@ with lazy():
 Rows = Mapping[tuple[str, str], dict[str, Any]]
 
 
-def of_jobs(table: Table, tenant: str, jobs: Iterable[Job]) -> dict[str, Held]:
-    """Returns what holds each job, by id; if several things do, the widest. Leaves out jobs that nothing holds.
+@dataclass(frozen=True)
+class Surroundings:
+    """The surroundings of some jobs. held: what holds them, by id; if several things do, the widest.
 
-    Cost: one batched read, and a second one if a collection names a flow key.
+    callback_timeouts: how long runs wait for their results by default, in seconds, by collection; None for the stack's
+    default.
     """
+
+    held: Mapping[str, Held] = field(default_factory=dict)
+    callback_timeouts: Mapping[str, int | None] = field(default_factory=dict)
+
+
+def of_jobs(table: Table, tenant: str, jobs: Iterable[Job]) -> Surroundings:
+    """Costs one batched read, and a second one if a collection names a flow key."""
     listed = list(jobs)
     collections = {job.collection for job in listed}
     own = {key for job in listed if (key := job.policies.get("flowKey"))}
     rows = _read(table, tenant, collections, own)
-    of_collections = {name: _flow_key_of(rows, tenant, name) for name in collections}
-    more = {key for key in of_collections.values() if key is not None} - own
+    found = {name: _collection(rows, tenant, name) for name in collections}
+    more = {each.flow_key for each in found.values() if each is not None and each.flow_key is not None} - own
     if more:
         rows = {**rows, **_read(table, tenant, (), more)}
-    holds = {}
+    held = {}
     for job in listed:
-        key = job.policies.get("flowKey") or of_collections[job.collection]
-        held = _of(rows, tenant, job.collection, key)
-        if held is not None:
-            holds[job.id] = held
-    return holds
+        home = found[job.collection]
+        key = job.policies.get("flowKey") or (None if home is None else home.flow_key)
+        by = _of(rows, tenant, job.collection, key)
+        if by is not None:
+            held[job.id] = by
+    return Surroundings(held, {name: each.callback_timeout_s for name, each in found.items() if each is not None})
 
 
 def _read(table: Table, tenant: str, collections: Iterable[str], flow_keys: Iterable[str]) -> Rows:
@@ -51,9 +64,9 @@ def _read(table: Table, tenant: str, collections: Iterable[str], flow_keys: Iter
     return table.batch_get(wanted)
 
 
-def _flow_key_of(rows: Rows, tenant: str, collection: str) -> str | None:
-    row = rows.get((keys.tenant(tenant), keys.collection(collection)))
-    return None if row is None else store.collection_of(CollectionItem.from_raw_data(row)).flow_key
+def _collection(rows: Rows, tenant: str, name: str) -> Collection | None:
+    row = rows.get((keys.tenant(tenant), keys.collection(name)))
+    return None if row is None else store.collection_of(CollectionItem.from_raw_data(row))
 
 
 def _of(rows: Rows, tenant: str, collection: str, flow_key: str | None) -> Held | None:

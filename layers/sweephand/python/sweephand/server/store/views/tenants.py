@@ -77,11 +77,10 @@ def usage_of_many(table: Table, tenants: Sequence[str]) -> dict[str, Usage]:
     return usage.read_many(table, tenants)
 
 
-def callback_timeouts(table: Table, tenant: str, names: Iterable[str]) -> dict[str, int | None]:
-    """Returns the default callback timeouts of these collections, in seconds; None for the stack's default."""
-    rows = table.batch_get((keys.tenant(tenant), keys.collection(name)) for name in names)
-    stored = (store.collection_of(CollectionItem.from_raw_data(row)) for row in rows.values())
-    return {collection.name: collection.callback_timeout_s for collection in stored}
+def callback_timeout(table: Table, tenant: str, collection: str) -> int | None:
+    """Returns the default callback timeout of a collection, in seconds; None for the stack's default."""
+    stored = store.read_collection(table, tenant, collection)
+    return None if stored is None else stored.callback_timeout_s
 
 
 def collections(table: Table, tenant: str, after: str | None, page: int) -> Iterator[Collection]:

@@ -8,13 +8,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.domain.job import Job, Payload
 from sweephand.domain.schedule import Schedule
 from sweephand.schedules.rule import of_answer
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.members import job_members, schedule_members
-from sweephand.server.facades.native.members.defaults import waits_of
 from sweephand.server.flow.jobs import lookup
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.store.views import totals as counts
@@ -41,43 +41,53 @@ def whole(ctx: Context, planned: Planned, *, include: frozenset[str], fresh: boo
     """Returns the job with its totals, and with its schedules if requested. fresh: True if nothing can have run yet."""
     payloads = lookup.payloads_of(ctx.world, planned)
     full = "schedules" in include
-    planned, held = as_held(ctx, planned)
-    waits_s = waits_of(ctx, planned.job)
+    (now,) = all_as_held(ctx, [(planned.job, planned.schedules)])
     with of_answer():
-        shown, total = schedule_bodies(ctx, planned.job, planned.schedules, payloads, fresh=fresh, full=full, held=held)
+        shown, total = schedule_bodies(ctx, now.job, now.schedules, payloads, fresh=fresh, full=full, held=now.held)
         body = job_members.job_body(
-            planned.job,
-            planned.schedules,
+            now.job,
+            now.schedules,
             ctx.now,
             payloads=payloads,
             totals=total,
             shown=shown,
-            waits_s=waits_s,
-            held=held,
+            waits_s=now.waits_s,
+            held=now.held,
         )
     return Answer(200, body, {"ETag": f'"{planned.job.revision}"'})
 
 
+@dataclass(frozen=True)
+class AsHeld:
+    """A job with the current state of its schedules. held: what holds them.
+
+    waits_s: how long its runs wait for their results by default.
+    """
+
+    job: Job
+    schedules: Sequence[Schedule]
+    held: Held | None
+    waits_s: int
+
+
 def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
     """Returns the job with the current state of its schedules, and what holds them."""
-    ((_, schedules, held),) = all_as_held(ctx, [(planned.job, planned.schedules)])
-    return replace(planned, schedules=tuple(schedules)), held
+    (now,) = all_as_held(ctx, [(planned.job, planned.schedules)])
+    return replace(planned, schedules=tuple(now.schedules)), now.held
 
 
-def all_as_held(
-    ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]
-) -> list[tuple[Job, Sequence[Schedule], Held | None]]:
-    """Returns the same as `as_held` for the jobs of a page, with as many reads as for one."""
-    held = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in found])
+def all_as_held(ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]) -> list[AsHeld]:
+    """Returns the jobs of a page as they are held, with as many reads as for one."""
+    around = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in found])
     following = iter(
         lookup.with_current_calendars(ctx.world, [schedule for _, schedules in found for schedule in schedules])
     )
-    shown: list[tuple[Job, Sequence[Schedule], Held | None]] = []
+    shown = []
     for job, schedules in found:
-        by = held.get(job.id)
-        shown.append(
-            (job, [job_state.as_shown(each, job, by, ctx.now) for each in islice(following, len(schedules))], by)
-        )
+        held = around.held.get(job.id)
+        states = [job_state.as_shown(each, job, held, ctx.now) for each in islice(following, len(schedules))]
+        waits_s = around.callback_timeouts.get(job.collection) or ctx.world.settings.callback_timeout_s
+        shown.append(AsHeld(job, states, held, waits_s))
     return shown
 
 

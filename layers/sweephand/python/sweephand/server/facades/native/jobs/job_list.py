@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.ids import is_uuid
 from sweephand.base.lazy import lazy
-from sweephand.domain.job import Job, JobState
-from sweephand.domain.schedule import Schedule
+from sweephand.domain.job import JobState
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import cursors
 from sweephand.server.facades.native.context import Context
-from sweephand.server.facades.native.jobs.answers import INCLUDES, all_as_held, schedule_bodies
+from sweephand.server.facades.native.jobs.answers import INCLUDES, AsHeld, all_as_held, schedule_bodies
 from sweephand.server.facades.native.members import job_members
-from sweephand.server.facades.native.members.defaults import waits_of_all
 from sweephand.server.store.views import jobs as views
 from sweephand.server.store.views.jobs import Filters
 
 if TYPE_CHECKING:
-    from sweephand.domain.jobs.job_state import Held
+    pass
 
 with lazy():
     from sweephand.server.facades.native.jobs import last_runs, narrow_lists
@@ -74,7 +72,7 @@ def _narrow(ctx: Context, filters: Filters, include: frozenset[str]) -> Answer:
     """Lists jobs by values that no index has."""
     limit, mark = ctx.page(lambda text: bool(_PLACE.fullmatch(text)), is_uuid)
     page, cursor, total = narrow_lists.page(ctx, filters, limit, mark)
-    items = _listed(ctx, [(each.job, each.schedules, each.held) for each in page], include)
+    items = _listed(ctx, [each.shown for each in page], include)
     return Answer(200, {"items": items, "nextCursor": cursor, **({"total": total} if "total" in include else {})})
 
 
@@ -106,21 +104,18 @@ def place_of(filters: Filters) -> Callable[[str], bool]:
     return lambda text: (1 <= len(text) <= 128) if filters.by_name else bool(_NUMBER.fullmatch(text))
 
 
-def _listed(
-    ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule], Held | None]], include: frozenset[str]
-) -> list[dict[str, Any]]:
-    waits_s = waits_of_all(ctx, [job for job, _, _ in found])
-    items = [_listed_body(ctx, job, own, include, waits_s[job.collection], held) for job, own, held in found]
+def _listed(ctx: Context, found: Sequence[AsHeld], include: frozenset[str]) -> list[dict[str, Any]]:
+    items = [_listed_body(ctx, each, include) for each in found]
     if LAST_RUNS in include:
-        for item, runs in zip(items, last_runs.of_jobs(ctx, [(job, own) for job, own, _ in found]), strict=True):
+        runs_of = last_runs.of_jobs(ctx, [(each.job, each.schedules) for each in found])
+        for item, runs in zip(items, runs_of, strict=True):
             item[LAST_RUNS] = runs
     return items
 
 
-def _listed_body(
-    ctx: Context, job: Job, schedules: Sequence[Schedule], include: frozenset[str], waits_s: int, held: Held | None
-) -> dict[str, Any]:
+def _listed_body(ctx: Context, now: AsHeld, include: frozenset[str]) -> dict[str, Any]:
+    job, schedules, held = now.job, now.schedules, now.held
     if "schedules" not in include:
-        return job_members.job_body(job, schedules, ctx.now, waits_s=waits_s, held=held)
+        return job_members.job_body(job, schedules, ctx.now, waits_s=now.waits_s, held=held)
     shown, total = schedule_bodies(ctx, job, schedules, None, held=held)
-    return job_members.job_body(job, schedules, ctx.now, totals=total, shown=shown, waits_s=waits_s, held=held)
+    return job_members.job_body(job, schedules, ctx.now, totals=total, shown=shown, waits_s=now.waits_s, held=held)

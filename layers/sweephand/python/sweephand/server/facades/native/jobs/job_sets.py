@@ -43,6 +43,7 @@ from sweephand.server.store.views.runs import Span
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from sweephand.domain.collection import Home
     from sweephand.domain.job import Job
     from sweephand.server.store.views.resources import JobSet
 
@@ -181,7 +182,7 @@ def _set_plan(ctx: Context, name: str, listed: Listed) -> tuple[SetPlan, Mapping
     """Returns the current plan, checked, and the drafts of its jobs."""
     set_plan = apply.plan(ctx.world, ctx.tenant, name, listed.wanted, prune=listed.prune)
     set_plan = replace(set_plan, owner=listed.owner if listed.creates else None)
-    known: dict[str, Mapping[str, Any]] = {}
+    known: dict[str, Home] = {}
 
     def read(each: Change) -> JobDraft:
         assert each.wanted is not None
@@ -280,9 +281,7 @@ def _schedules_in(body: Mapping[str, Any]) -> int:
     return min(len(schedules), SCHEDULES_AT_ONCE) if isinstance(schedules, list) else 0
 
 
-def _draft(
-    ctx: Context, set_plan: SetPlan, each: Change, place: int, body: Any, known: dict[str, Mapping[str, Any]]
-) -> JobDraft:
+def _draft(ctx: Context, set_plan: SetPlan, each: Change, place: int, body: Any, known: dict[str, Home]) -> JobDraft:
     there = set_plan.job_of(each)
     try:
         body = {"name": _usual_name(set_plan.plan.job_set, each.key), **job_keys.with_ids(body, set_plan.ids)}

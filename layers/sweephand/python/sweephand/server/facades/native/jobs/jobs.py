@@ -19,7 +19,7 @@ from sweephand.server.facades.native.jobs.answers import INCLUDES, as_held, chan
 from sweephand.server.facades.native.members import job_members
 from sweephand.server.facades.native.members.defaults import waits_of
 from sweephand.server.facades.native.shared import collection_members
-from sweephand.server.flow.idempotency import earlier
+from sweephand.server.flow.idempotency import Once, earlier
 from sweephand.server.flow.job_parts.change_log import Operation
 from sweephand.server.flow.jobs import change, creation, deletion, lookup
 from sweephand.server.flow.jobs.lookup import Planned
@@ -27,6 +27,7 @@ from sweephand.server.flow.manual import manual
 from sweephand.server.flow.tenants import tenancy
 
 if TYPE_CHECKING:
+    from sweephand.domain.collection import Home
     from sweephand.server.facades.native.members.stored_hooks import StoredHooks
 
 with lazy():
@@ -44,9 +45,15 @@ def create(ctx: Context) -> Answer:
     if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
         return _created(ctx, lookup.find(ctx.world, ctx.tenant, there), fresh=False)
     with helpful(body, ctx.now):
-        draft = new_draft(ctx, filled(ctx, body))
-        planned = creation.create_job(ctx.world, ctx.tenant, draft, once, ctx.by(Operation.CREATE))
+        planned = _make(ctx, body, once)
     return _created(ctx, planned, fresh=True)
+
+
+def _make(ctx: Context, body: Any, once: Once | None = None) -> Planned:
+    homes: dict[str, Home] = {}
+    draft = new_draft(ctx, filled(ctx, body, homes))
+    by, home = ctx.by(Operation.CREATE), homes.get(draft.collection)
+    return creation.create_job(ctx.world, ctx.tenant, draft, once, by, home=home)
 
 
 def new_draft(ctx: Context, body: Any) -> JobDraft:
@@ -66,10 +73,10 @@ def _require_scope(ctx: Context, draft: JobDraft, before: Job | None = None, sto
         tasks.require_scope(ctx, draft, before, stored)
 
 
-def filled(ctx: Context, body: Any, known: dict[str, Mapping[str, Any]] | None = None) -> Any:
+def filled(ctx: Context, body: Any, known: dict[str, Home] | None = None) -> Any:
     """Fills in the defaults of the collection. An unknown collection is refused later, under its field.
 
-    known: the defaults that this request has read, by collection.
+    known: what this request has read, by collection.
     """
     if not isinstance(body, dict):
         return body
@@ -78,8 +85,8 @@ def filled(ctx: Context, body: Any, known: dict[str, Mapping[str, Any]] | None =
         return body
     known = {} if known is None else known
     if name not in known:
-        known[name] = tenancy.defaults_of(ctx.world, ctx.tenant, name)
-    return collection_members.with_defaults(body, known[name])
+        known[name] = tenancy.home_of(ctx.world, ctx.tenant, name)
+    return collection_members.with_defaults(body, known[name].defaults)
 
 
 def _created(ctx: Context, planned: Planned, *, fresh: bool) -> Answer:
@@ -137,8 +144,7 @@ def _as_in_query(body: Mapping[str, Any], query: Mapping[str, str]) -> dict[str,
 def _create_named(ctx: Context, body: Any) -> Answer:
     if "if-match" in ctx.request.headers:
         raise PreconditionFailed("no job has this name: to create it, leave out If-Match")
-    planned = creation.create_job(ctx.world, ctx.tenant, new_draft(ctx, filled(ctx, body)), by=ctx.by(Operation.CREATE))
-    return _created(ctx, planned, fresh=True)
+    return _created(ctx, _make(ctx, body), fresh=True)
 
 
 def _replace_named(ctx: Context, body: Any, job_id: str) -> Answer:

@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import epoch_ms
-from sweephand.domain.job import Job
-from sweephand.domain.jobs.job_state import Held
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
 from sweephand.server.actions import KINDS
 from sweephand.server.facades.native import cursors
 from sweephand.server.facades.native.context import Context
-from sweephand.server.facades.native.jobs.answers import all_as_held
+from sweephand.server.facades.native.jobs.answers import AsHeld, all_as_held
 from sweephand.server.facades.native.query_instants import exact_instant, instant
 from sweephand.server.store.views import jobs as views
 from sweephand.server.store.views import resources
@@ -43,17 +41,15 @@ class Found(NamedTuple):
     """A job of the list. place: the list is ordered by it and by the id."""
 
     place: int
-    job: Job
-    schedules: Sequence[Schedule]
-    held: Held | None
+    shown: AsHeld
 
     @property
     def key(self) -> tuple[int, str]:
-        return self.place, self.job.id
+        return self.place, self.shown.job.id
 
     @property
     def mark(self) -> tuple[str, str]:
-        return str(self.place), self.job.id
+        return str(self.place), self.shown.job.id
 
 
 class Window(NamedTuple):
@@ -95,15 +91,15 @@ def _matching(ctx: Context, filters: Filters) -> list[Found]:
         and action_type in {None, job.action.kind}
     ]
     found = []
-    for job, schedules, held in all_as_held(ctx, wanted):
-        place = epoch_ms(job.created_at)
+    for each in all_as_held(ctx, wanted):
+        place = epoch_ms(each.job.created_at)
         if by_next_run or next_run != Window(None, None):
-            at = _next_run(ctx, schedules)
+            at = _next_run(ctx, each.schedules)
             if not next_run.has(at):
                 continue
             if by_next_run:
                 place = _LAST if at is None else epoch_ms(at)
-        found.append(Found(place, job, schedules, held))
+        found.append(Found(place, each))
     return found
 
 

@@ -5,7 +5,7 @@ A body that was read can therefore be sent back unchanged, and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -115,12 +115,6 @@ def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> M
 
 def waits_of(ctx: Context, job: Job) -> int:
     """Returns how long a run of this job waits for its result by default. Costs one read."""
-    return waits_of_all(ctx, [job])[job.collection]
-
-
-def waits_of_all(ctx: Context, jobs: Iterable[Job]) -> Mapping[str, int]:
-    """Returns the same as `waits_of` for several jobs, by collection. Costs one read for each hundred."""
-    names = {job.collection for job in jobs}
-    usual = ctx.world.settings.callback_timeout_s
-    said = tenants.callback_timeouts(ctx.world.table, ctx.tenant, names)
-    return {name: said.get(name) or usual for name in names}
+    return (
+        tenants.callback_timeout(ctx.world.table, ctx.tenant, job.collection) or ctx.world.settings.callback_timeout_s
+    )

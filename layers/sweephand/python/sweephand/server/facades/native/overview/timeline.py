@@ -20,7 +20,6 @@ from sweephand.base.errors import InvalidRequest
 from sweephand.base.ids import is_uuid
 from sweephand.domain.instants import EPOCH, epoch_ms, epoch_s, from_ms, text, text_ms
 from sweephand.domain.job import Job
-from sweephand.domain.jobs.job_state import Held
 from sweephand.domain.occurrences import generations, lanes, upcoming
 from sweephand.domain.occurrences.lanes import Some
 from sweephand.domain.occurrences.lateness import FRESH
@@ -31,7 +30,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import cursors
 from sweephand.server.facades.native.context import Context
-from sweephand.server.facades.native.jobs.answers import all_as_held
+from sweephand.server.facades.native.jobs.answers import AsHeld, all_as_held
 from sweephand.server.facades.native.jobs.job_list import TOO_MANY, filters_of, place_of, widest
 from sweephand.server.facades.native.members import job_members
 from sweephand.server.facades.native.members.schedule_members import held_body
@@ -114,7 +113,7 @@ def _timeline(ctx: Context) -> dict[str, Any]:
     window = _window(ctx)
     found, cursor = _named(ctx) if "jobIds" in ctx.query else _page(ctx)
     shown = all_as_held(ctx, found)
-    owners = {owner for job, schedules, _ in shown for owner in (job.id, *(each.id for each in schedules))}
+    owners = {owner for each in shown for owner in (each.job.id, *(one.id for one in each.schedules))}
     marks = _marks(ctx, window.begin, window.end, MOST_MARKS, owners)
     of_jobs: dict[str, list[Run]] = defaultdict(list)
     for run in marks.runs:
@@ -126,17 +125,15 @@ def _timeline(ctx: Context) -> dict[str, Any]:
         "from": text(window.begin),
         "until": text(window.end),
         "marksFrom": text_ms(marks.since),
-        "items": [lane(job, schedules, held, of_jobs[job.id], window, rows) for job, schedules, held in shown],
+        "items": [lane(each, of_jobs[each.job.id], window, rows) for each in shown],
         "nextCursor": cursor,
         "since": str(began),
     }
 
 
-def _recorded(
-    ctx: Context, shown: Iterable[tuple[Job, Sequence[Schedule], Held | None]], window: Window
-) -> Mapping[str, Recorded]:
+def _recorded(ctx: Context, shown: Iterable[AsHeld], window: Window) -> Mapping[str, Recorded]:
     """Returns the newest rows in the ledger of each drawn schedule. Reads those that may have a past."""
-    drawn = [each for _, schedules, _ in shown for each in schedules[:MOST_SCHEDULES]]
+    drawn = [each for now in shown for each in now.schedules[:MOST_SCHEDULES]]
     past = [each.id for each in drawn if each.planned_total and each.created_at <= window.past_to]
     return recorded(ctx.world.table, ctx.tenant, past, window.past_to, MOST_ROWS)
 
@@ -222,18 +219,12 @@ def mark_body(run: Run) -> dict[str, Any]:
 # Lanes
 
 
-def lane(
-    job: Job,
-    schedules: Sequence[Schedule],
-    held: Held | None,
-    runs: Sequence[Run],
-    window: Window,
-    rows: Mapping[str, Recorded],
-) -> dict[str, Any]:
+def lane(now: AsHeld, runs: Sequence[Run], window: Window, rows: Mapping[str, Recorded]) -> dict[str, Any]:
     """Returns a job with its past and planned runs.
 
     runs: those that did not succeed, newest first. rows: the newest of each schedule that has any.
     """
+    job, schedules, held = now.job, now.schedules, now.held
     timings = {each.id: load_or_never(each.packed) for each in schedules[:MOST_SCHEDULES]}
     drawn = schedules[:MOST_SCHEDULES]
     computed = {each.id: _computed(job, each, timings[each.id], window, rows.get(each.id)) for each in drawn}
