@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -233,6 +235,57 @@ def test_another_process_of_the_consumer_is_refused_until_the_first_returns_its_
     assert isinstance(result.error, ConsumerTaken)
 
 
+@pytest.mark.parametrize("number", heartbeats.STOPS)
+def test_run_ends_with_a_signal_and_returns_its_lease(api, monkeypatch, number):
+    before = signal.getsignal(number)
+    with running(api) as program:
+        start = program.scheduler.start
+
+        def started(**members: Any) -> Any:
+            done = start(**members)
+            assert api.get("/v1/consumers/billing").json["state"] == "LIVE"
+            os.kill(os.getpid(), number)
+            return done
+
+        monkeypatch.setattr(program.scheduler, "start", started)
+        program.scheduler.run(lease_s=LEASE_S)
+
+        assert api.get("/v1/consumers/billing").json["state"] == "AWAY"
+    assert signal.getsignal(number) is before
+
+
+def test_run_ends_by_stop_outside_the_main_thread(api, monkeypatch):
+    with running(api) as program:
+        start = program.scheduler.start
+        monkeypatch.setattr(program.scheduler, "start", lambda **members: start(**members) or program.scheduler.stop())
+        thread = threading.Thread(target=program.scheduler.run, kwargs={"lease_s": LEASE_S})
+        thread.start()
+        thread.join(60)
+
+        assert not thread.is_alive()
+        assert api.get("/v1/consumers/billing").json["state"] == "AWAY"
+
+
+def test_the_asyncio_run_ends_with_a_signal_and_returns_its_lease(api, monkeypatch):
+    api.stage.act_for_real()
+
+    async def main() -> None:
+        scheduler = AsyncJobScheduler(connected_async(api), consumer="billing")
+        start = scheduler.start
+
+        async def started(**members: Any) -> Any:
+            done = await start(**members)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return done
+
+        monkeypatch.setattr(scheduler, "start", started)
+        await scheduler.run(lease_s=LEASE_S)
+
+    asyncio.run(main())
+
+    assert api.get("/v1/consumers/billing").json["state"] == "AWAY"
+
+
 def test_a_killed_process_is_followed_by_one_that_starts_the_same_way(api, caplog):
     """The killed one gave no lease back; the next waits for its end, says so, and gets what was missed meanwhile."""
     create(api, "PT1M")
@@ -348,6 +401,7 @@ def test_the_programs_of_the_guide_run(api, monkeypatch, capsys):
 
     for block in re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(block, str(GUIDE), "exec"), known)
+    known["scheduler"].start()  # as `run` does, if the program is the main one
     taken = known["scheduler"].receive(wait_s=0)
     for told in events(api):
         known["receive"](told)

@@ -91,6 +91,7 @@ class AsyncJobScheduler:
         }
         self._in_hand: list[Message] = []
         self._closing = False
+        self._stop: heartbeats.AsyncStop | None = None
         self._receiver: heartbeats.AsyncHeartbeat | None = None
         self._lease_s = LEASE_S
         self._heartbeat: heartbeats.AsyncHeartbeat | None = None
@@ -165,6 +166,37 @@ class AsyncJobScheduler:
             self._heartbeat = heartbeats.AsyncHeartbeat(self.beat, lease_s / BEATS)
             self._heartbeat.begin()
         return done
+
+    async def run(
+        self,
+        *,
+        job_set: str | None = None,
+        jobs: Sequence[Json] = (),
+        allow_deletes: int | None = None,
+        lease_s: int = LEASE_S,
+        timeout_s: float = START_S,
+    ) -> None:
+        """Starts, and receives events until SIGTERM or SIGINT or `stop`. Releases the lease at its end.
+
+        The arguments and errors are those of `start`. A refused job of the set is logged.
+        """
+        self._stop = heartbeats.AsyncStop()
+        try:
+            with self._stop:
+                done = await self.start(
+                    job_set=job_set, jobs=jobs, allow_deletes=allow_deletes, lease_s=lease_s, timeout_s=timeout_s
+                )
+                for refused in (done and done.failed) or ():
+                    log.error('the job "%s" was refused: %s', refused.key, refused.reason)
+                log.info("the consumer %s receives events", self._consumer)
+                await self._stop.wait()
+        finally:
+            await self.aclose()
+
+    def stop(self) -> None:
+        """Ends `run` from another thread or task, as SIGTERM does."""
+        if self._stop is not None:
+            self._stop.tell()
 
     def attach(self, queue: Queue) -> None:
         """Uses this queue from now on, as a test needs for a scheduler that its program made."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from threading import Event, Thread
@@ -58,6 +59,58 @@ class AsyncHeartbeat:
         self._over.set()
         if self._task is not None:
             await self._task
+
+
+STOPS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Stop:
+    """A wait for SIGTERM or SIGINT; a second signal acts as before. Outside the main thread, only `tell` ends it."""
+
+    def __init__(self) -> None:
+        self._told = Event()
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        with suppress(ValueError):  # not the main thread
+            for number in STOPS:
+                self._before[number] = signal.signal(number, lambda *_: self.tell())
+
+    def __exit__(self, *_: object) -> None:
+        for number in [*self._before]:
+            signal.signal(number, self._before.pop(number))
+
+    def tell(self) -> None:
+        self.__exit__()
+        self._told.set()
+
+    def wait(self) -> None:
+        self._told.wait()
+
+
+class AsyncStop:
+    """The same for the running event loop."""
+
+    def __init__(self) -> None:
+        self._told = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> None:
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread, or Windows
+            for number in STOPS:
+                self._loop.add_signal_handler(number, self.tell)
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ValueError, RuntimeError, NotImplementedError):
+            for number in STOPS:
+                self._loop.remove_signal_handler(number)
+
+    def tell(self) -> None:
+        self.__exit__()
+        self._loop.call_soon_threadsafe(self._told.set)
+
+    async def wait(self) -> None:
+        await self._told.wait()
 
 
 class Blocking:

@@ -92,6 +92,7 @@ class JobScheduler:
         }
         self._in_hand: list[Message] = []
         self._closing = False
+        self._stop: heartbeats.Stop | None = None
         self._receiver: heartbeats.Heartbeat | None = None
         self._lease_s = LEASE_S
         self._heartbeat: heartbeats.Heartbeat | None = None
@@ -166,6 +167,37 @@ class JobScheduler:
             self._heartbeat = heartbeats.Heartbeat(self.beat, lease_s / BEATS)
             self._heartbeat.begin()
         return done
+
+    def run(
+        self,
+        *,
+        job_set: str | None = None,
+        jobs: Sequence[Json] = (),
+        allow_deletes: int | None = None,
+        lease_s: int = LEASE_S,
+        timeout_s: float = START_S,
+    ) -> None:
+        """Starts, and receives events until SIGTERM or SIGINT or `stop`. Releases the lease at its end.
+
+        The arguments and errors are those of `start`. A refused job of the set is logged.
+        """
+        self._stop = heartbeats.Stop()
+        try:
+            with self._stop:
+                done = self.start(
+                    job_set=job_set, jobs=jobs, allow_deletes=allow_deletes, lease_s=lease_s, timeout_s=timeout_s
+                )
+                for refused in (done and done.failed) or ():
+                    log.error('the job "%s" was refused: %s', refused.key, refused.reason)
+                log.info("the consumer %s receives events", self._consumer)
+                self._stop.wait()
+        finally:
+            self.close()
+
+    def stop(self) -> None:
+        """Ends `run` from another thread or task, as SIGTERM does."""
+        if self._stop is not None:
+            self._stop.tell()
 
     def attach(self, queue: Queue) -> None:
         """Uses this queue from now on, as a test needs for a scheduler that its program made."""
