@@ -69,6 +69,14 @@ def test_fields_are_given_by_place_or_by_name_and_have_defaults(record: Any) -> 
     assert record(1).tags is not record(1).tags
 
 
+@pytest.mark.parametrize("name", ["own", "values", "named", "calls", "finish", "missing", "cls", "fields", "_values"])
+def test_any_name_of_a_field_keeps_its_value_however_often_it_is_made(name: str) -> None:
+    kind = dataclasses.make_dataclass("Kind", [(name, bool), ("last", str, "")], namespace={"__module__": __name__})
+    made = records._frozen(dataclasses.dataclass(init=False, repr=False, eq=False)(kind))
+
+    assert {getattr(made(False), name) for _ in range(2 * records.OFTEN)} == {False}
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [

@@ -84,7 +84,7 @@ def _compiled(fields: tuple[dataclasses.Field[Any], ...], finish: Any) -> Any:
     """Returns an __init__ made from source, as the standard library's: slow to compile, twice as fast to call."""
     scope: dict[str, Any] = {"_finish": finish, "_missing": MISSING}
     places: dict[bool, list[str]] = {False: [], True: []}
-    lines = ["own = self.__dict__"]
+    lines = ["_of_self = self.__dict__"]  # like the other names here, none that a field has
     for each in fields:
         name = each.name
         scope |= {f"_make_{name}": each.default_factory, f"_default_{name}": each.default}
@@ -94,12 +94,12 @@ def _compiled(fields: tuple[dataclasses.Field[Any], ...], finish: Any) -> Any:
             required = not made and each.default is MISSING
             places[bool(each.kw_only)].append(name if required else f"{name}={default}")
             lines.append(
-                f"own['{name}'] = _make_{name}() if {name} is _missing else {name}"
+                f"_of_self['{name}'] = _make_{name}() if {name} is _missing else {name}"
                 if made
-                else f"own['{name}'] = {name}"
+                else f"_of_self['{name}'] = {name}"
             )
         elif made or each.default is not MISSING:
-            lines.append(f"own['{name}'] = {f'_make_{name}()' if made else default}")
+            lines.append(f"_of_self['{name}'] = {f'_make_{name}()' if made else default}")
     lines += ["_finish(self)"] if finish is not None else []
     parameters = ["self", *places[False], *(["*", *places[True]] if places[True] else [])]
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), scope)  # noqa: S102 - of the names of fields only
