@@ -302,12 +302,39 @@ def test_a_tail_shows_each_run_and_each_change_of_its_state_until_it_is_interrup
     assert {each["id"] for each in lines} == {each.id for each in client.runs.list(job_id=job.id)}
     told = [(each["id"], each["state"], each.get("attempt")) for each in lines]
     assert len(told) == len(set(told)) > len({each["id"] for each in lines})
-    _, out, err = ran(capsys, "runs", "tail")
+    _, out, err = ran(capsys, "runs", "tail", "--since", "15m")
     assert "SUCCESS" not in out
     assert err.splitlines()[0] == "Without --job-id, --collection or --tag, runs that succeed are left out."
-    _, out, err = ran(capsys, "runs", "tail", "--collection", "default")
+    _, out, err = ran(capsys, "runs", "tail", "--collection", "default", "--since", "15m")
     assert "SUCCESS" in out
     assert "left out" not in err
+    assert ran(capsys, "runs", "tail", "--collection", "default")[1] == "", "from now on"
+
+
+def test_a_run_can_be_named_by_the_end_of_its_id(client: Sweephand, api: Api, capsys):
+    job = client.jobs.create("beat", {"type": "http", "url": URL}, {"every": "PT1M"})
+    api.stage.run(200)
+    runs = list(client.runs.list(job_id=job.id))
+
+    for run in runs:
+        assert answered(capsys, "runs", "get", run.id[-8:])["id"] == run.id
+        assert answered(capsys, "runs", "get", run.id)["id"] == run.id
+    status, _, err = ran(capsys, "runs", "get", "00000000")
+    assert (status, err.splitlines()[0]) == (
+        1,
+        'none of the latest runs has an id that ends with "00000000": give a whole id',
+    )
+
+
+def test_a_terminal_gets_a_line_after_a_change(client: Sweephand, capsys, monkeypatch):
+    client.jobs.create("nightly", {"type": "http", "url": URL}, {"cron": "30 2 * * *"})
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+
+    _, paused, _ = ran(capsys, "jobs", "pause", "nightly")
+    _, read, _ = ran(capsys, "jobs", "get", "nightly")
+
+    assert paused.split()[:5] == ["nightly", "PAUSED", "no", "next", "run"]
+    assert (len(paused.splitlines()), len(read.splitlines()) > 5) == (1, True)
 
 
 def test_errors_are_noted_archived_and_listed(client: Sweephand, api: Api, capsys):

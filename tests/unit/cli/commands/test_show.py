@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
-from sweephand.cli.commands.show import COLUMNS, Output, cell
+import pytest
+
+from sweephand.cli.commands.show import COLUMNS, FOR_PEOPLE, Output, cell
 from sweephand.sdk import models
-from sweephand.sdk.models import Job, ListedJob, NextRun
+from sweephand.sdk.models import Job, ListedJob, NextRun, Run
 
 JOBS = [
     ListedJob({"id": "j1", "name": "a" * 60, "state": "ACTIVE", "nextRunAt": None, "tags": ["x", "y"]}),
@@ -26,10 +29,57 @@ def test_a_terminal_gets_a_header_and_rows_cut_to_its_width():
     output.table(iter(JOBS))
 
     head, first, second = stream.getvalue().splitlines()
-    assert head.split() == ["ID", "NAME", "STATE", "NEXT", "RUN", "AT", "COLLECTION", "TAGS"]
+    assert head.split() == ["NAME", "STATE", "NEXT", "RUN", "AT", "COLLECTION", "TAGS", "ID"]
     assert max(map(len, (head, first, second))) <= 80
     assert "…" in first
-    assert second.startswith("j2  short")
+    assert second.startswith("short ")
+    assert second.endswith(" j2")
+
+
+RUN = Run(
+    {
+        "id": "01a400f6-36fa-783f-9489-c5066067d4d7_01a400f6-36fa-8a3f-9489-c506f00dcafe",
+        "jobName": "invoices of " + "a" * 60,
+        "state": "ERROR",
+        "reason": "HTTP_STATUS",
+        "plannedAt": "2027-03-01T12:00:00.250Z",
+        "message": "the target answered 500: " + "x" * 200,
+    }
+)
+
+
+@pytest.fixture
+def berlin(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_a_terminal_shows_of_a_run_its_local_time_state_reason_and_short_id_whole(berlin, width):
+    output, stream = written(width)
+
+    output.table([RUN])
+    output.follow(RUN)
+
+    _, listed, followed = stream.getvalue().splitlines()
+    for line in (listed, followed):
+        assert line.startswith("2027-03-01 13:00:00  ")
+        assert {"ERROR", "HTTP_STATUS", "f00dcafe"} <= set(line.split())
+        assert len(line) <= width
+
+
+def test_a_terminal_says_in_a_line_what_a_change_made(berlin):
+    output, stream = written(80)
+
+    output.changed(Job({"id": "j1", "name": "nightly", "state": "ACTIVE", "nextRunAt": "2027-03-01T12:00:00Z"}))
+    output.changed(Job({"id": "j1", "name": "nightly", "state": "PAUSED", "nextRunAt": None}))
+
+    assert stream.getvalue() == (
+        "nightly  ACTIVE  next run 2027-03-01 13:00:00  j1\nnightly  PAUSED  no next run  j1\n"
+    )
 
 
 def test_a_pipe_gets_whole_values_separated_by_tabs_without_a_header():
@@ -76,7 +126,7 @@ def test_a_list_without_its_own_columns_shows_its_simple_members():
 
 def test_every_column_of_a_list_is_a_member_of_its_items():
     """Seen failing for ErrorRun: `errors runs` printed a hyphen in each column."""
-    for name, columns in COLUMNS.items():
+    for name, columns in (*COLUMNS.items(), *FOR_PEOPLE.items()):
         there = {member for member, _ in getattr(models, name).members.values()}
         assert set(columns) <= there, name
 

@@ -80,7 +80,8 @@ def program() -> click.Group:
     """Returns the program."""
     about = "Schedule jobs and see their runs with Sweephand."
     names = {"help_option_names": ["-h", "--help"]}
-    made = _Program("sweephand", help=about, no_args_is_help=True, context_settings=names)
+    known = {name: click.Command(name) for name in COMMANDS}  # click suggests one of them for a wrong name
+    made = _Program("sweephand", commands=known, help=about, no_args_is_help=True, context_settings=names)
     return click.version_option(__version__, prog_name="sweephand")(made)
 
 

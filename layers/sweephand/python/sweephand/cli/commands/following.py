@@ -11,11 +11,10 @@ import click
 from sweephand.base.sources import SystemClock
 from sweephand.cli.commands import job_names, resources
 from sweephand.cli.commands.call import Argument, Call, command
-from sweephand.cli.commands.show import columns_of, row
 
 MOST_FOLLOWED = 1_000
 """How many of the latest runs `runs tail` reads each time."""
-LONGEST_S = 86_400
+WATCHED_S, LONGEST_S = 900, 86_400
 SECONDS_OF = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 LEFT_OUT = "Without --job-id, --collection or --tag, runs that succeed are left out."
 
@@ -49,8 +48,7 @@ def _tailing() -> click.Command:
         click.Option(
             ["--since", "since_s"],
             type=Span(),
-            default="15m",
-            help="Start with runs of this long ago, such as 90s, 5m, 1h or 1d; default: 15m.",
+            help="Start with runs of this long ago, such as 90s, 5m, 1h or 1d; default: from now on.",
         ),
         click.Option(
             ["--every", "every_s"],
@@ -63,9 +61,11 @@ def _tailing() -> click.Command:
     return command("tail", _tail, options, help=about)
 
 
-def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
-    """Shows the runs planned since some time ago, oldest first. Ends only when it is interrupted."""
+def _tail(call: Call, since_s: int | None, every_s: int, **filters: str | None) -> int:
+    """Shows the runs planned from now on, or since some time ago, oldest first. Ends only when it is interrupted."""
     clock = SystemClock()
+    start = clock.now() - timedelta(seconds=since_s or 0)
+    window = timedelta(seconds=max(since_s or 0, WATCHED_S))
     seen: dict[str, tuple[str, int | None]] = {}
     if not call.as_json and not any(filters.values()):
         sys.stderr.write(f"{LEFT_OUT}\n")
@@ -73,14 +73,14 @@ def _tail(call: Call, since_s: int, every_s: int, **filters: str | None) -> int:
         if filters["job_id"] is not None:
             filters["job_id"] = job_names.id_of(client, filters["job_id"])
         while True:
-            begin = clock.now() - timedelta(seconds=since_s)
+            begin = max(start, clock.now() - window)
             found = list(client.runs.list(from_=begin, max_items=MOST_FOLLOWED, page_size=100, **filters))
             for each in reversed(found):
                 if seen.get(each.id) != (each.state, each.attempt):
                     if call.as_json:
                         call.out.json(each)
                     else:
-                        call.out.line("\t".join(row(each, columns_of([each]))))
+                        call.out.follow(each)
             seen = {each.id: (each.state, each.attempt) for each in found}
             clock.sleep(every_s)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sweephand.base.errors import NotFound
@@ -11,6 +12,8 @@ from sweephand.cli.commands.statuses import Unusable
 PARAMETERS = frozenset({"job", "job_id"})
 """The names of the parameters that identify a job."""
 MOST_NAMESAKES = 5
+MOST_SEARCHED, PAGE = 1_000, 200
+_END_OF_ID = re.compile("[0-9a-f]{4,12}", re.ASCII)
 
 
 def id_of(client: Any, given: str) -> str:
@@ -27,6 +30,22 @@ def id_of(client: Any, given: str) -> str:
         ids = ", ".join(f"{each.id} in the collection {each.collection}" for each in found)
         raise Unusable(f'several jobs have the name "{given}": give an id instead: {ids}')
     return str(found[0].id)
+
+
+def run_id_of(client: Any, given: str) -> str:
+    """Returns the id of the run that has this id, or whose id ends so. A whole id is not looked up.
+
+    Raises NotFound, and Unusable if several of the latest runs match.
+    """
+    if not _END_OF_ID.fullmatch(given):
+        return given
+    lists = (client.runs.list(state=state, max_items=MOST_SEARCHED, page_size=PAGE) for state in (None, "SUCCESS"))
+    found = [each.id for runs in lists for each in runs if each.id.endswith(given)]
+    if not found:
+        raise NotFound(f'none of the latest runs has an id that ends with "{given}": give a whole id')
+    if len(found) > 1:
+        raise Unusable(f'several runs have an id that ends with "{given}": give a whole id: {", ".join(found)}')
+    return str(found[0])
 
 
 def schedule_id_of(client: Any, job: str, given: str) -> str:

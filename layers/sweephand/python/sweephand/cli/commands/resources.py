@@ -57,6 +57,9 @@ ALONE = ("preview", "explain")
 """Methods of schedules that become commands without a group."""
 LEFT_OUT = {("sets", "put"), *(("schedules", each) for each in ALONE)}
 """Methods that have commands of their own elsewhere."""
+READS = frozenset({"get"})
+"""Methods whose answer is a whole job. After a change, a terminal gets one line."""
+RUN_IDS = frozenset({"run", "failed_run"})
 PAGING = frozenset({"page_size", "max_items", "cursor"})
 LARGEST_PAGE = 100
 LONG_WORK = ("BulkDelete", "BulkSwitch", "Redrive", "Operation")
@@ -68,8 +71,8 @@ ITEMS_OF = {"JobSet": "jobs"}
 OF_ARGUMENTS: Mapping[str, str] = {
     "job": "The id or the name of the job.",
     "schedule": "The id or the name of the schedule.",
-    "run": "The id of the run, as `sweephand runs list` shows it.",
-    "failed_run": "The id of the failed run, as `sweephand errors runs` shows it.",
+    "run": "The id of the run, or the end of it that `sweephand runs list` shows.",
+    "failed_run": "The id of the failed run, or the end of it that `sweephand errors runs` shows.",
     "to": "The id of the job that runs them. It must not be redirected itself.",
 }
 """The texts of arguments for which commands accept more than the API, or which they describe differently."""
@@ -218,12 +221,14 @@ def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool
         for name in job_names.PARAMETERS & arguments.keys():
             if not known[name].of_body:
                 arguments[name] = job_names.id_of(client, arguments[name])
+        for name in RUN_IDS & arguments.keys():
+            arguments[name] = job_names.run_id_of(client, arguments[name])
         if "schedule" in known and known["schedule"].by_place:
             arguments["schedule"] = job_names.schedule_id_of(client, arguments["job"], arguments["schedule"])
         answer = getattr(getattr(client, resource), method)(**arguments)
         if waits and given["wait"]:
             return wait(call, client, answer)
-        show(call, answer, planned=bool(given.get("plan")))
+        show(call, answer, planned=bool(given.get("plan")), changed=method not in READS)
     return 0
 
 
@@ -260,8 +265,8 @@ def _argument(member: str, known: Mapping[str, Parameter]) -> Parameter | None:
     return known.get(snake(member)) or known.get(f"{snake(member)}_")
 
 
-def show(call: Call, answer: Any, *, planned: bool = False) -> None:
-    """Writes the answer of a method. planned: whether a job set's changes are still to be made."""
+def show(call: Call, answer: Any, *, planned: bool = False, changed: bool = False) -> None:
+    """Writes the answer of a method. planned: whether a job set's changes are still to be made. changed: see READS."""
     if answer is None:
         return
     if call.as_json:
@@ -271,6 +276,8 @@ def show(call: Call, answer: Any, *, planned: bool = False) -> None:
     elif isinstance(answer, Model) and (items := ITEMS_OF.get(type(answer).__name__, ITEMS)) in type(answer).members:
         Output(sys.stderr).one(answer, without=items)
         call.out.table(getattr(answer, items))
+    elif isinstance(answer, models.Job) and changed:
+        call.out.changed(answer)
     elif isinstance(answer, Model):
         call.out.one(answer)
     else:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, islice
 from typing import Any, TextIO
 
+from sweephand.base.ids import UUID_TEXT
 from sweephand.sdk.model import Model
 
 SHOWN_FIRST = 200
@@ -38,6 +41,23 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "ListedFlowKey": ("name", "state", "parallelism", "rate", "description"),
 }
 """The columns of a list, by the class of its items. Other classes show each member that is not an object or array."""
+FOR_PEOPLE: Mapping[str, Sequence[str]] = {
+    "ListedJob": ("name", "state", "nextRunAt", "collection", "tags", "id"),
+    "Schedule": ("name", "active", "nextRunAt", "summary", "id"),
+    "Run": ("plannedAt", "jobName", "state", "reason", "message", "id"),
+    "ErrorGroup": ("lastSeenAt", "jobName", "state", "reason", "count", "message", "id"),
+    "ErrorRun": ("seenAt", "open", "rerunBy", "actor", "runId"),
+    "Change": ("at", "actor", "operation", "revision", "changes"),
+    "Operation": ("startedAt", "kind", "state", "progress", "cause", "id"),
+}
+"""The columns on a terminal, where they differ: what a person looks for first, and ids last."""
+KEPT = frozenset(
+    {"id", "runId", "plannedAt", "nextRunAt", "lastSeenAt", "seenAt", "at", "startedAt", "state", "reason"}
+)
+"""Columns that a terminal does not cut while another one can be."""
+_RUN_ID = re.compile(rf"{UUID_TEXT.pattern}_({UUID_TEXT.pattern})", re.ASCII)
+SHORT = 8
+"""The characters of a short run id: the last ones, which commands accept in its place."""
 
 
 class Output:
@@ -90,17 +110,37 @@ class Output:
         first = list(islice(given, SHOWN_FIRST))
         if not first:
             return
-        columns = columns_of(first)
-        begun = [row(each, columns) for each in first]
-        rows = chain(begun, (row(each, columns) for each in given))
         if self._width is None:
-            for each in rows:
-                self.line("\t".join(each))
+            columns = columns_of(first)
+            for item in chain(first, given):
+                self.line("\t".join(row(item, columns)))
             return
+        columns = FOR_PEOPLE.get(type(first[0]).__name__) or columns_of(first)
+        begun = [_for_people(each, columns) for each in first]
         head = tuple(map(_head, columns))
-        widths = _widths([head, *begun], self._width)
-        for each in chain([head], rows):
+        widths = _widths([head, *begun], self._width, {n for n, name in enumerate(columns) if name in KEPT})
+        for each in chain([head], begun, (_for_people(item, columns) for item in given)):
             self.line(_cut(each, widths))
+
+    def follow(self, item: Model) -> None:
+        """Writes a run as a line of a table without an end, whose columns have fixed widths."""
+        if self._width is None:
+            self.line("\t".join(row(item, columns_of([item]))))
+            return
+        at, job, state, reason, message, name = _for_people(item, FOR_PEOPLE["Run"])
+        widths = [19, SHORT, max(NARROWEST, min(24, self._width - 64)), 11, 18]
+        fixed = _cut([at, name, job, state, reason], widths)
+        self.line(f"{fixed.ljust(sum(widths) + 8)}{GAP}{message}"[: self._width].rstrip())
+
+    def changed(self, job: Model) -> None:
+        """Writes a job that was changed: one line on a terminal, elsewhere all members."""
+        if self._width is None:
+            self.one(job)
+            return
+        facts = job.to_json()
+        ahead = facts.get("nextRunAt")
+        following = "no next run" if ahead is None else f"next run {_local(ahead)}"
+        self.line(f"{cell(facts['name'])}  {facts['state']}  {following}  {facts['id']}")
 
 
 def columns_of(items: Sequence[Model]) -> Sequence[str]:
@@ -130,6 +170,25 @@ def cell(value: Any) -> str:
         value = ", ".join(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def _for_people(item: Model, columns: Sequence[str]) -> tuple[str, ...]:
+    """Returns the cells of an item for a terminal: times in its zone to the second, run ids short."""
+    facts = item.to_json()
+    return tuple(_short(facts.get(name)) if name in KEPT else cell(facts.get(name)) for name in columns)
+
+
+def _short(value: Any) -> str:
+    run = _RUN_ID.fullmatch(value) if isinstance(value, str) else None
+    return run[1][-SHORT:] if run else _local(value)
+
+
+def _local(value: Any) -> str:
+    """Returns an instant as the terminal's zone shows it; anything else as it is."""
+    try:
+        return f"{datetime.fromisoformat(value).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (TypeError, ValueError):
+        return cell(value)
 
 
 def _members(members: Mapping[str, Any]) -> Iterator[str]:
@@ -165,11 +224,16 @@ def _head(name: str) -> str:
     return "".join(f" {each}" if each.isupper() else each for each in name).upper()
 
 
-def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Returns the widths of the columns. The widest ones shrink until a row fits."""
+def _widths(rows: Sequence[Sequence[str]], width: int, kept: Collection[int] = ()) -> list[int]:
+    """Returns the widths of the columns. The widest ones shrink until a row fits; those of `kept` after the others."""
     widths = [max(len(each[n]) for each in rows) for n in range(len(rows[0]))]
-    while sum(widths) + len(GAP) * (len(widths) - 1) > width and max(widths) > NARROWEST:
-        widths[widths.index(max(widths))] -= 1
+    first = [n for n in range(len(widths)) if n not in kept]
+    for columns in (first, range(len(widths))):
+        while sum(widths) + len(GAP) * (len(widths) - 1) > width:
+            widest = max(columns, key=lambda n: widths[n], default=None)
+            if widest is None or widths[widest] <= NARROWEST:
+                break
+            widths[widest] -= 1
     return widths
 
 
