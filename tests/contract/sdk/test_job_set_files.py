@@ -142,6 +142,50 @@ def test_a_plan_that_changes_only_a_secret_names_it(client: Sweephand, tmp_path,
     ]
 
 
+def test_defaults_of_a_file_hold_for_its_jobs(client: Sweephand, tmp_path, capsys):
+    path = tmp_path / "jobs.toml"
+    path.write_text(
+        """
+        set = "billing"
+
+        [defaults]
+        tags = ["money"]
+        schedule = {timezone = "Europe/Berlin"}
+        action = {type = "http", url = "https://example.org/usual", retry = {type = "fixed", delaySeconds = 60}}
+        policies = {overlap = "skip"}
+        hooks = {onFailure = {type = "http", url = "https://example.org/alarm"}}
+
+        [[jobs]]
+        key = "usual"
+        schedules = [{cron = "0 9 * * *"}]
+
+        [[jobs]]
+        key = "own"
+        tags = []
+        action = {url = "https://example.org/own"}
+        policies = {misfire = {type = "skip"}}
+        hooks = {onFailure = {type = "http", url = "https://example.org/other"}}
+        schedules = [{cron = "0 9 * * *", timezone = "Asia/Tokyo"}, {every = "1h"}]
+        """
+    )
+
+    assert ran(capsys, "apply", str(path))[0] == 0
+
+    jobs = {each.key: each for each in client.jobs.list(include="schedules")}
+    usual, own = jobs["usual"], jobs["own"]
+    assert (usual.tags, own.tags) == (("money",), ())
+    assert [each.timezone for each in (*usual.schedules, *own.schedules)] == [
+        *("Europe/Berlin", "Asia/Tokyo", "Europe/Berlin")
+    ]
+    full = [client.jobs.get(each.id).to_json() for each in (usual, own)]
+    assert [each["action"]["url"] for each in full] == ["https://example.org/usual", "https://example.org/own"]
+    assert [each["action"]["retry"]["type"] for each in full] == ["fixed", "fixed"]
+    assert [each["policies"]["overlap"] for each in full] == ["skip", "skip"]
+    assert full[1]["policies"]["misfire"]["type"] == "skip"
+    assert [each["hooks"]["onFailure"]["url"].rpartition("/")[2] for each in full] == ["alarm", "other"]
+    assert ran(capsys, "plan", str(path))[1] == "billing: no change, 2 same\n"
+
+
 def test_many_deletes_need_their_number(client: Sweephand, write, capsys):
     ran(capsys, "apply", write(**{f"job-{n:02}": "0 3 * * *" for n in range(12)}))
     file = write()
@@ -150,7 +194,9 @@ def test_many_deletes_need_their_number(client: Sweephand, write, capsys):
     assert (status, out) == (4, "")
     assert err.startswith("deletes 12 of 12 jobs; the limit is 10: to allow it, use --allow-deletes 12\n")
     assert len(list(client.jobs.list())) == 12
-    assert ran(capsys, "apply", file, "--allow-deletes", "12")[0] == 0
+    last = ran(capsys, "plan", file)[1].splitlines()[-1]
+    assert "--allow-deletes 12" in last
+    assert ran(capsys, *last.removeprefix("apply with: sweephand ").split())[0] == 0
     assert list(client.jobs.list()) == []
 
 
@@ -264,6 +310,9 @@ def test_a_large_list_is_applied_completely(client: Sweephand, api: Api, write, 
         ("a.toml", 'set = "a"\njobs = ["${1}x"]', "'${1}' is not a variable"),
         ("a.toml", 'set = "a"', "must have a list `jobs`"),
         ("a.toml", 'set = "a"\njob = []\njobs = []', "unknown member job"),
+        ("a.toml", 'set = "a"\njobs = []\ndefaults = 7', "`defaults` must be a table"),
+        ("a.toml", 'set = "a"\njobs = []\ndefaults = {name = "x"}', "defaults.name must be in each job"),
+        ("a.toml", 'set = "a"\njobs = []\ndefaults = {schedules = []}', "`schedule` has the members of each schedule"),
         ("a.toml", 'set = "${NO_SUCH}-${NOR_THIS}"\njobs = []', "no variable NO_SUCH, NOR_THIS"),
     ],
 )

@@ -24,7 +24,13 @@ from sweephand.sdk.models import JobSet, JobSetChange, JobSetPlan
 
 OPTIONS = {"allow_deletes": "--allow-deletes"}
 """The options for the parameters that a refusal may name."""
-MEMBERS = frozenset({"set", "jobs"})
+MEMBERS = frozenset({"set", "jobs", "defaults"})
+OF_ONE_JOB = ("key", "was", "name", "schedules")
+"""Members that no two jobs share."""
+NEVER_CONFIRMED = 10
+"""The deletes that no set needs confirmed. To confirm more is never wrong."""
+MERGED = ("action", "policies", "hooks")
+"""Objects whose members have defaults one by one."""
 SIGNS = {"created": "+", "updated": "~", "repaired": "!", "deleted": "-"}
 TO_DO, MADE = ("create", "change", "repair", "delete"), ("created", "changed", "repaired", "deleted")
 """The verbs for the lists of SIGNS, in a plan and after it has been applied."""
@@ -91,8 +97,29 @@ def read(path: Path, environment: Mapping[str, str]) -> SetFile:
     if not isinstance(content.get("jobs"), list):
         raise Unusable(f"{path}: must have a list `jobs`; an empty list, jobs = [], deletes all jobs of the set")
     if unknown := sorted(content.keys() - MEMBERS):
-        raise Unusable(f"{path}: unknown member {unknown[0]}: a file has `set` and `jobs`")
-    return SetFile(content["set"], content["jobs"])
+        raise Unusable(f"{path}: unknown member {unknown[0]}: a file has `set`, `jobs` and `defaults`")
+    defaults = content.get("defaults", {})
+    if not isinstance(defaults, dict):
+        raise Unusable(f"{path}: `defaults` must be a table with members of a job")
+    if wrong := [name for name in OF_ONE_JOB if name in defaults]:
+        instead = "; `schedule` has the members of each schedule" if wrong[0] == "schedules" else ""
+        raise Unusable(f"{path}: defaults.{wrong[0]} must be in each job, because no two share it{instead}")
+    return SetFile(content["set"], [_with_defaults(each, defaults) for each in content["jobs"]])
+
+
+def _with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
+    """Returns an entry with the file's defaults for the members that it does not have."""
+    if not isinstance(job, dict):
+        return job
+    usual = {name: value for name, value in defaults.items() if name != "schedule"}
+    filled = usual | job
+    for name in MERGED:
+        if isinstance(usual.get(name), dict) and isinstance(job.get(name), dict):
+            filled[name] = usual[name] | job[name]
+    schedule, schedules = defaults.get("schedule", {}), job.get("schedules")
+    if isinstance(schedule, dict) and isinstance(schedules, list):
+        filled["schedules"] = [schedule | each if isinstance(each, dict) else each for each in schedules]
+    return filled
 
 
 def _filled(value: Any, environment: Mapping[str, str], missing: dict[str, None]) -> Any:
@@ -131,7 +158,9 @@ def _plan(call: Call, file: str, prune: bool | None, exit_code: bool) -> int:
         show(call.out, found, planned=True)
         if different:
             keeps = " --no-prune" if prune is False else ""
-            call.out.line(f"apply with: sweephand apply {file}{keeps} --plan {found.token}")
+            deletes = len(found.deleted or ())
+            confirms = f" --allow-deletes {deletes}" if deletes > NEVER_CONFIRMED else ""
+            call.out.line(f"apply with: sweephand apply {file}{keeps}{confirms} --plan {found.token}")
     return DIFFERENT if different and exit_code else DONE
 
 
