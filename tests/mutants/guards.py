@@ -80,7 +80,7 @@ GUARDS = {guard: f"{file}::{test}" for file, tests in MISSED_BY.items() for guar
 PARTS_OF_ALARMS = frozenset(
     """
     AlarmActions AlarmDescription ComparisonOperator DashboardBody Dimensions EvaluationPeriods ExtendedStatistic
-    MetricName Namespace OKActions Period Statistic Threshold TreatMissingData
+    FilterPattern MetricName MetricTransformations Namespace OKActions Period Statistic Threshold TreatMissingData
     """.split()  # noqa: SIM905 - as above
 )
 """An alarm is held by its own tests, member for member."""

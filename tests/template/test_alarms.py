@@ -31,7 +31,7 @@ ALARMS = {
     "TickDeadLetterAlarm": ("AWS/SQS", "NumberOfMessagesSent", _queue("TickDeadLetterQueue")),
     "RunQueueAgeAlarm": ("AWS/SQS", "ApproximateAgeOfOldestMessage", _queue("RunQueue")),
     "SlowQueueAgeAlarm": ("AWS/SQS", "ApproximateAgeOfOldestMessage", _queue("SlowQueue")),
-    "ExecutorErrorsAlarm": ("AWS/Lambda", "Errors", _function("ExecutorFunction")),
+    "FunctionErrorsAlarm": ("Sweephand/sweephand", "FunctionErrors", []),
     "DeadLetterAlarm": ("AWS/SQS", "NumberOfMessagesReceived", _queue("DeadLetterQueue")),
     "ThrottlesAlarm": ("Sweephand", "Throttled", OWN),
     "ApiErrorsAlarm": ("AWS/ApiGateway", "5xx", [{"Name": "ApiId", "Value": {"Ref": "Api"}}]),
@@ -42,7 +42,8 @@ ALARMS = {
 }
 SILENT = {"SweeperSilentAlarm", "AuditorSilentAlarm"}
 """Alarms for which a missing value is what they report."""
-KIND = "AWS::CloudWatch::Alarm"
+KIND, FILTER = "AWS::CloudWatch::Alarm", "AWS::Logs::MetricFilter"
+LETTERS = {"Fn::GetAtt": ["TickDeadLetterQueue", "Arn"]}
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:night-watch"
 
 
@@ -54,7 +55,7 @@ def test_the_alarms_are_known_to_these_tests(stack):
 def test_an_alarm_watches_a_metric_of_this_stack_and_treats_missing_data_as_intended(stack, name):
     alarm = of_type(stack, KIND)[name]
 
-    assert (alarm["Namespace"], alarm["MetricName"], alarm["Dimensions"]) == ALARMS[name]
+    assert (alarm["Namespace"], alarm["MetricName"], alarm.get("Dimensions", [])) == ALARMS[name]
     assert alarm["TreatMissingData"] == ("breaching" if name in SILENT else "notBreaching")
     assert alarm["Namespace"] != NAMESPACE or alarm["MetricName"] in METRICS
 
@@ -75,17 +76,79 @@ def test_each_worker_that_is_not_invoked_raises_an_alarm(deployed, workers, name
     assert "DatapointsToAlarm" not in alarm, "all of them"
 
 
-@pytest.mark.parametrize("function", ["SweeperFunction", "AuditorFunction"])
-def test_a_tick_or_an_audit_that_fails_raises_an_alarm(stack, function):
-    """Invocations that fail count as invocations, but their events go to the queue that this alarm watches."""
-    (config,) = (
-        each
-        for each in of_type(stack, "AWS::Lambda::EventInvokeConfig").values()
-        if each["FunctionName"] == {"Ref": function}
-    )
+def test_a_function_that_fails_raises_an_alarm_whoever_calls_it(stack):
+    """The gateway counts 5xx, failed events go to the queue of TickDeadLetterAlarm, and filters read the logs of those
+    that read queues.
+    """
+    functions = of_type(stack, "AWS::Lambda::Function")
+    invoked = of_type(stack, "AWS::Lambda::EventInvokeConfig").values()
+    readers = {each["FunctionName"]["Ref"] for each in of_type(stack, "AWS::Lambda::EventSourceMapping").values()}
+    permissions = of_type(stack, "AWS::Lambda::Permission").values()
+    of_api = {each["FunctionName"]["Ref"] for each in permissions if each["Principal"].startswith("apigateway")}
+    of_rules = {each["FunctionName"]["Ref"] for each in permissions if each["Principal"].startswith("events")}
+    filtered = {each["LogGroupName"]["Ref"] for each in of_type(stack, FILTER).values()}
 
-    assert config["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["TickDeadLetterQueue", "Arn"]}
+    assert functions.keys() == readers | of_api | of_rules
+    assert {functions[name]["LoggingConfig"]["LogGroup"]["Ref"] for name in readers} == filtered
+    assert {each["FunctionName"]["Ref"] for each in invoked} == of_rules
+    for each in invoked:
+        assert each["DestinationConfig"]["OnFailure"]["Destination"] == LETTERS
     assert of_type(stack, KIND)["TickDeadLetterAlarm"]["Threshold"] == 1
+
+
+@pytest.mark.parametrize(("status", "counts"), [("success", 0), ("error", 1), ("timeout", 1), ("failure", 1)])
+def test_the_filters_count_invocations_that_fail_in_the_metric_of_the_alarm(stack, status, counts):
+    report = {"type": "platform.report", "record": {"requestId": "r", "status": status}}
+    start = {"type": "platform.start", "record": {"requestId": "r"}}
+
+    for each in of_type(stack, FILTER).values():
+        (metric,) = each["MetricTransformations"]
+        alarm = of_type(stack, KIND)["FunctionErrorsAlarm"]
+        assert (metric["MetricNamespace"], metric["MetricName"]) == (alarm["Namespace"], alarm["MetricName"])
+        assert metric.keys() == {"MetricNamespace", "MetricName", "MetricValue"}, "no value costs nothing"
+        assert sum(_matches(each["FilterPattern"], line) for line in (report, start)) == counts
+
+
+def _matches(pattern, line):
+    """Compares the members as CloudWatch does; only for patterns with `&&`, `=` and `!=`."""
+    terms = re.findall(r'\$\.([\w.]+) (!?=) "([^"]*)"', pattern)
+    assert pattern == "{ " + " && ".join(f'$.{way} {sign} "{value}"' for way, sign, value in terms) + " }"
+    return all((_member(line, way) == value) is (sign == "=") for way, sign, value in terms)
+
+
+def _member(line, way):
+    for step in way.split("."):
+        line = line.get(step, {})
+    return line
+
+
+def test_messages_that_nobody_takes_or_settles_raise_an_alarm(stack):
+    """Each queue is watched, or what is not settled goes to one that is. The archive is only evidence."""
+    watched = {
+        dimension["Value"]["Fn::GetAtt"][0]
+        for alarm in of_type(stack, KIND).values()
+        for dimension in alarm.get("Dimensions", [])
+        if dimension["Name"] == "QueueName"
+    }
+    unwatched = of_type(stack, "AWS::SQS::Queue").keys() - watched
+
+    assert unwatched == {"ArchiveQueue", "OperationsQueue"}
+    redrive = stack["Resources"]["OperationsQueue"]["Properties"]["RedrivePolicy"]
+    assert redrive["deadLetterTargetArn"]["Fn::GetAtt"][0] in watched
+
+
+def test_an_event_that_a_rule_cannot_deliver_raises_an_alarm(deployed):
+    rules = of_type(deployed(SweepWorkers=5, TaskCluster="c", TaskDefinitionArns="d"), "AWS::Events::Rule")
+
+    assert [target["DeadLetterConfig"] for rule in rules.values() for target in rule["Targets"]] == [
+        {"Arn": LETTERS}
+    ] * 13
+
+
+@pytest.mark.parametrize("kind", ["AWS::DynamoDB::Table", "AWS::Events::EventBus", "AWS::ApiGatewayV2::Api"])
+def test_the_table_the_bus_and_the_gateway_that_alarms_watch_are_the_only_ones(stack, kind):
+    """ThrottlesAlarm, EventsUnsentAlarm and ApiErrorsAlarm watch them."""
+    assert len(of_type(stack, kind)) == 1
 
 
 def test_runs_that_begin_late_raise_an_alarm_within_five_minutes(stack):
@@ -116,7 +179,7 @@ def test_thresholds_tolerate_conditions_that_pass_without_help(stack, raw):
     alarms = of_type(stack, KIND)
 
     assert 60 < alarms["OldestDueAlarm"]["Threshold"] < raw["Parameters"]["LookAheadSeconds"]["Default"]
-    assert alarms["ExecutorErrorsAlarm"]["Threshold"] == 3
+    assert alarms["FunctionErrorsAlarm"]["Threshold"] == 3
     assert alarms["ThrottlesAlarm"]["EvaluationPeriods"] > 1
 
 
@@ -160,8 +223,9 @@ def test_the_alarm_in_the_page_watches_a_metric_of_a_listed_collection_as_it_is_
 def test_alarms_and_dashboard_are_optional_because_they_cost_money(translated):
     everything = present(translated)
     bare = present(translated, Alarms="off", Dashboard="off")
+    filters = of_type(translated, FILTER)
 
-    assert everything - bare == {*ALARMS, "DashboardOfStack"}
+    assert everything - bare == {*ALARMS, *filters, "DashboardOfStack"}
 
 
 def test_the_dashboard_shows_lateness_outcomes_queues_and_throttles(dashboard):

@@ -42,6 +42,7 @@ WITHOUT = {
     "AWS::Lambda::EventSourceMapping": "would encrypt only its filters, and has none",
     "AWS::Lambda::LayerVersion": "has published code, and takes no key",
     "AWS::Lambda::Permission": "keeps nothing",
+    "AWS::Logs::MetricFilter": "keeps nothing",
     "AWS::S3::BucketPolicy": "keeps nothing",
     "AWS::SQS::QueuePolicy": "keeps nothing",
     "AWS::SSM::Parameter": "CloudFormation makes none with a key; its lists are parameters of the template, no secrets",
