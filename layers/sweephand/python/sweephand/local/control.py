@@ -182,5 +182,5 @@ def redeploy(settings: Settings, clock: Clock, repair_only: str | None) -> None:
         return
     settings.folder.check(templates.data_shape(templates.load(settings.template)))
     name = running.stack.stack_name
-    given = parameters(running.stack.base_url, settings.chosen)
-    deploys.deploy(aws, clock, path=settings.template, stack_name=name, parameters=given)
+    chosen = parameters(running.stack.base_url, settings.chosen)
+    deploys.deploy(aws, clock, path=settings.template, stack_name=name, parameters=chosen)

@@ -38,8 +38,8 @@ def run(*, state: str | None, port: int | None, with_demo: bool, once: str | Non
             return CANNOT_START
 
     def chosen() -> int:
-        given = {"SWEEPHAND_STATE": state, "SWEEPHAND_PORT": None if port is None else str(port)}
-        place = choices.read({**os.environ, **{name: value for name, value in given.items() if value is not None}})
+        options = {"SWEEPHAND_STATE": state, "SWEEPHAND_PORT": None if port is None else str(port)}
+        place = choices.read({**os.environ, **{name: value for name, value in options.items() if value is not None}})
         if ends:
             return stop(place)
         if once is not None:

@@ -33,14 +33,14 @@ def show(
     since_ms = round((clock.now().timestamp() - minutes * 60) * 1000)
     shown: set[tuple[int, str, str]] = set()
     while True:
-        found = sorted({line for group, role in groups.items() for line in _lines(aws, group, role, since_ms)})
-        for at_ms, role, text in found:
+        lines = sorted({line for group, role in groups.items() for line in _lines(aws, group, role, since_ms)})
+        for at_ms, role, text in lines:
             if (at_ms, role, text) not in shown:
                 say(f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S.%f}"[:12] + f" {role:<12} {text}")
-        shown.update(found)
+        shown.update(lines)
         if not follow:
             return
-        since_ms = max(since_ms, max((line[0] for line in found), default=0) - 60_000)
+        since_ms = max(since_ms, max((line[0] for line in lines), default=0) - 60_000)
         shown = {line for line in shown if line[0] >= since_ms}
         clock.sleep(POLL_EVERY_S)
 

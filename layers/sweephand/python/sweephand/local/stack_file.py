@@ -76,7 +76,7 @@ def _record(kind: type[T], value: Mapping[str, Any]) -> T:
 
 
 def _camel(name: str) -> str:
-    return re.sub("_(.)", lambda found: found[1].upper(), name)
+    return re.sub("_(.)", lambda match: match[1].upper(), name)
 
 
 def describe(
@@ -84,7 +84,7 @@ def describe(
 ) -> StackFile:
     """Returns the file for a deployed stack. Raises KeyError if the template lacks an output that the file needs."""
     outputs = stack.outputs
-    there = {role: output for role, output in FUNCTION_OUTPUTS.items() if output in outputs or role not in OPTIONAL}
+    roles = {role: output for role, output in FUNCTION_OUTPUTS.items() if output in outputs or role not in OPTIONAL}
     return StackFile(
         base_url=base_url,
         console_url=outputs["ConsoleUrl"],
@@ -97,7 +97,7 @@ def describe(
         dead_letter_queue_url=_here(outputs["DeadLetterQueueUrl"], aws),
         event_bus_name=outputs["EventBusName"],
         provider=provider,
-        functions={role: outputs[output] for role, output in there.items()},
+        functions={role: outputs[output] for role, output in roles.items()},
         tenants=tenants,
     )
 

@@ -202,14 +202,14 @@ class _Change:
         return name
 
     def _jobs(self) -> list[Any]:
-        given = self._given.get("Jobs")
-        if not isinstance(given, str):
+        text = self._given.get("Jobs")
+        if not isinstance(text, str):
             reason = (
                 "must be a JSON string, because CloudFormation turns numbers and true into strings: use ToJsonString"
             )
             raise InvalidArgument("Jobs", reason)
         try:
-            jobs = json.loads(given, object_pairs_hook=each_once)
+            jobs = json.loads(text, object_pairs_hook=each_once)
         except Twice as error:
             raise InvalidArgument("Jobs", f"cannot be used: {error}") from error
         except ValueError as error:
@@ -219,12 +219,12 @@ class _Change:
         return jobs
 
     def _allowed(self) -> int | None:
-        given = self._given.get("AllowDeletes")
-        if given is None:
+        value = self._given.get("AllowDeletes")
+        if value is None:
             return None
-        if not str(given).isdecimal():
-            raise InvalidArgument("AllowDeletes", f"must be a whole number, not {given!r}")
-        return int(given)
+        if not str(value).isdecimal():
+            raise InvalidArgument("AllowDeletes", f"must be a whole number, not {value!r}")
+        return int(value)
 
 
 def _owner(job_sets: JobSets, name: str) -> tuple[bool, str | None]:

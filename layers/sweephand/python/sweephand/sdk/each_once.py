@@ -12,8 +12,8 @@ class Twice(ValueError):
 
 def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """Returns an object, as the `object_pairs_hook` of a parser. Raises Twice."""
-    found = dict(members)
-    if len(found) < len(members):
+    record = dict(members)
+    if len(record) < len(members):
         twice = next(name for name, times in Counter(name for name, _ in members).items() if times > 1)
         raise Twice(f'the member "{twice}" appears twice')
-    return found
+    return record

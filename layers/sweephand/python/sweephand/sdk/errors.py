@@ -146,10 +146,10 @@ def in_python(text: str, parameters: Collection[str]) -> str:
     """Returns a text with `dry_run=True` for `dryRun=true`, for these parameters of the API."""
     literals = {"true": "True", "false": "False"}
 
-    def worded(found: re.Match[str]) -> str:
-        if found["name"] not in parameters:
-            return found[0]
-        return f"{snake(found['name'])}={literals.get(found['value'], found['value'])}"
+    def worded(match: re.Match[str]) -> str:
+        if match["name"] not in parameters:
+            return match[0]
+        return f"{snake(match['name'])}={literals.get(match['value'], match['value'])}"
 
     return _PARAMETER.sub(worded, text)
 

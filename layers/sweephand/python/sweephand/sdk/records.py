@@ -139,38 +139,38 @@ def members_of(
     return {"resource_id": resource_of(resource_id), "tags": [] if tag is None else [tag_of(tag)], "schedules": timing}
 
 
-def _check_instant(name: str, given: Any) -> None:
-    if not isinstance(given, datetime):
-        raise InvalidArgument(name, f"must be a datetime, not {given!r}")
-    if given.tzinfo is None:
-        raise InvalidArgument(name, f"must have a time zone, not {given!r}")
+def _check_instant(name: str, value: Any) -> None:
+    if not isinstance(value, datetime):
+        raise InvalidArgument(name, f"must be a datetime, not {value!r}")
+    if value.tzinfo is None:
+        raise InvalidArgument(name, f"must have a time zone, not {value!r}")
 
 
-def resource_of(given: Any) -> str:
+def resource_of(value: Any) -> str:
     """Returns a resource id, which must be a string that is not empty: an empty filter would match all jobs.
 
     Raises InvalidArgument.
     """
-    if not isinstance(given, str) or not given:
-        raise InvalidArgument("resource_id", f"must be a string that is not empty, not {given!r}")
-    return given
+    if not isinstance(value, str) or not value:
+        raise InvalidArgument("resource_id", f"must be a string that is not empty, not {value!r}")
+    return value
 
 
-def tag_of(given: Any) -> str:
+def tag_of(value: Any) -> str:
     """Returns a tag; None becomes the filter for jobs without one. Raises InvalidArgument for an empty string."""
-    if given is None:
+    if value is None:
         return ""
-    if not isinstance(given, str) or not given:
-        raise InvalidArgument("tag", f"must be a string that is not empty, or None, not {given!r}")
-    return given
+    if not isinstance(value, str) or not value:
+        raise InvalidArgument("tag", f"must be a string that is not empty, or None, not {value!r}")
+    return value
 
 
 def record_of(job: Job | ListedJob) -> JobRecord | None:
     """Returns the record of a job; None for a job that was not created from a record."""
-    found = [each for each in job.schedules or () if each.name == SCHEDULE]
-    if len(found) != 1 or job.resource_id is None:
+    named = [each for each in job.schedules or () if each.name == SCHEDULE]
+    if len(named) != 1 or job.resource_id is None:
         return None
-    facts = found[0].to_json()
+    facts = named[0].to_json()
     interval = _interval(facts)
     start = facts.get("at") or facts.get("startTime")
     if interval is None or start is None:

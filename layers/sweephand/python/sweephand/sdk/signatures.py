@@ -45,8 +45,8 @@ def verify(
     keys = [_key(each) for each in ([secrets] if isinstance(secrets, str) else secrets)]
     if not keys:
         raise ConfigError("no signing secret is given")
-    given = {name.lower(): value for name, value in headers.items()}
-    run, stamp, signatures = (_header(given, name) for name in ("id", "timestamp", "signature"))
+    by_name = {name.lower(): value for name, value in headers.items()}
+    run, stamp, signatures = (_header(by_name, name) for name in ("id", "timestamp", "signature"))
     _check_time(stamp, (clock or SystemClock()).now().timestamp(), tolerance_s)
     signed = f"{run}.{stamp}.".encode("utf-8", "surrogateescape") + bytes(body)
     if not _fits(keys, signed, signatures):
@@ -54,8 +54,8 @@ def verify(
     return run
 
 
-def _header(given: Mapping[str, str], name: str) -> str:
-    value = given.get(f"webhook-{name}")
+def _header(by_name: Mapping[str, str], name: str) -> str:
+    value = by_name.get(f"webhook-{name}")
     if not value:
         raise NotSigned(f"the call has no header webhook-{name}")
     return value
@@ -86,5 +86,5 @@ def _fits(keys: Iterable[bytes], signed: bytes, signatures: str) -> bool:
     """Compares all pairs, each in constant time, so that the time taken reveals nothing about them."""
     expected = [base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()) for key in keys]
     parts = (each.partition(",") for each in signatures.split(" "))
-    given = [one.encode("utf-8", "surrogateescape") for version, _, one in parts if version == VERSION]
-    return True in [hmac.compare_digest(one, other) for one in given for other in expected]
+    sent = [one.encode("utf-8", "surrogateescape") for version, _, one in parts if version == VERSION]
+    return True in [hmac.compare_digest(one, other) for one in sent for other in expected]

@@ -44,7 +44,9 @@ class VirtualBucket:
         return self._pass("PutObject", request, act)
 
     def get_object(self, **request: Any) -> dict[str, Any]:
-        return self._pass("GetObject", request, lambda: {"Body": io.BytesIO(self._there(request["Key"], "GetObject"))})
+        return self._pass(
+            "GetObject", request, lambda: {"Body": io.BytesIO(self._content(request["Key"], "GetObject"))}
+        )
 
     def list_objects_v2(self, **request: Any) -> dict[str, Any]:
         def act() -> dict[str, Any]:
@@ -73,7 +75,7 @@ class VirtualBucket:
         def act() -> dict[str, Any]:
             upload = self._upload(request, "UploadPartCopy")
             assert request["CopySource"]["Bucket"] == NAME
-            upload.parts[request["PartNumber"]] = self._there(request["CopySource"]["Key"], "UploadPartCopy")
+            upload.parts[request["PartNumber"]] = self._content(request["CopySource"]["Key"], "UploadPartCopy")
             return {"CopyPartResult": {"ETag": _etag(upload.parts[request["PartNumber"]])}}
 
         return self._pass("UploadPartCopy", request, act)
@@ -120,7 +122,7 @@ class VirtualBucket:
     def _store(self, key: str, content: bytes, described: tuple[str, str]) -> None:
         self.objects[key], self.described[key] = content, described
 
-    def _there(self, key: str, operation: str) -> bytes:
+    def _content(self, key: str, operation: str) -> bytes:
         if key not in self.objects:
             raise _error("NoSuchKey", operation)
         return self.objects[key]

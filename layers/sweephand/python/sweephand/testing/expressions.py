@@ -76,10 +76,10 @@ class _Reader:
         return True
 
     def listed(self, read: Callable[[], Any]) -> list[Any]:
-        found = [read()]
+        operands = [read()]
         while self.takes(","):
-            found.append(read())
-        return found
+            operands.append(read())
+        return operands
 
     def ended(self) -> None:
         if self.ahead:
@@ -112,18 +112,18 @@ class _Reader:
         tests = [self._conjunction()]
         while self.takes("OR"):
             tests.append(self._conjunction())
-        return tests[0] if len(tests) == 1 else lambda *given: any(test(*given) for test in tests)
+        return tests[0] if len(tests) == 1 else lambda *context: any(test(*context) for test in tests)
 
     def _conjunction(self) -> Test:
         tests = [self._negation()]
         while self.takes("AND"):
             tests.append(self._negation())
-        return tests[0] if len(tests) == 1 else lambda *given: all(test(*given) for test in tests)
+        return tests[0] if len(tests) == 1 else lambda *context: all(test(*context) for test in tests)
 
     def _negation(self) -> Test:
         if self.takes("NOT"):
             test = self._negation()
-            return lambda *given: not test(*given)
+            return lambda *context: not test(*context)
         if self.takes("("):
             inner = self.condition()
             self.take(")")
@@ -146,23 +146,23 @@ class _Reader:
             low = self.operand()
             self.take("AND")
             high = self.operand()
-            return lambda *given: (
-                _ordered(">=", left(*given), low(*given)) and _ordered("<=", left(*given), high(*given))
+            return lambda *context: (
+                _ordered(">=", left(*context), low(*context)) and _ordered("<=", left(*context), high(*context))
             )
         if sign == "IN":
             self.take("(")
             members = self.listed(self.operand)
             self.take(")")
-            return lambda *given: any(same(left(*given), member(*given)) for member in members)
+            return lambda *context: any(same(left(*context), member(*context)) for member in members)
         right = self.operand()
         match sign:
             case "=":
-                return lambda *given: same(left(*given), right(*given))
+                return lambda *context: same(left(*context), right(*context))
             case "<>":
-                return lambda *given: not same(left(*given), right(*given))
+                return lambda *context: not same(left(*context), right(*context))
         if sign not in COMPARE:
             raise NotImplementedError(self._text)
-        return lambda *given: _ordered(sign, left(*given), right(*given))
+        return lambda *context: _ordered(sign, left(*context), right(*context))
 
 
 def _ordered(sign: str, left: Value | None, right: Value | None) -> bool:
@@ -251,21 +251,21 @@ def _set(reader: _Reader) -> Step:
         return Step(name, first)
     sign = 1 if reader.take() == "+" else -1
     second = _term(reader)
-    return Step(name, lambda *given: _sum(first(*given), second(*given), sign))
+    return Step(name, lambda *context: _sum(first(*context), second(*context), sign))
 
 
 def _term(reader: _Reader) -> Operand:
     if not reader.takes("if_not_exists"):
         return reader.operand()
     reader.take("(")
-    there = reader.operand()
+    operand = reader.operand()
     reader.take(",")
     otherwise = reader.operand()
     reader.take(")")
 
     def chosen(item: Item, names: Names, values: Values) -> Value | None:
-        found = there(item, names, values)
-        return otherwise(item, names, values) if found is None else found
+        value = operand(item, names, values)
+        return otherwise(item, names, values) if value is None else value
 
     return chosen
 
@@ -278,11 +278,11 @@ def _add(reader: _Reader) -> Step:
     name, more = reader.name(), reader.operand()
 
     def value(item: Item, names: Names, values: Values) -> Value:
-        there, added = item.get(name(names)), more(item, names, values)
+        current, added = item.get(name(names)), more(item, names, values)
         assert added is not None
         if "SS" in added:
-            return {"SS": sorted({*(there or {"SS": []})["SS"], *added["SS"]})}
-        return _sum(there or {"N": "0"}, added, 1)
+            return {"SS": sorted({*(current or {"SS": []})["SS"], *added["SS"]})}
+        return _sum(current or {"N": "0"}, added, 1)
 
     return Step(name, value)
 
@@ -291,9 +291,9 @@ def _delete(reader: _Reader) -> Step:
     name, less = reader.name(), reader.operand()
 
     def value(item: Item, names: Names, values: Values) -> Value | None:
-        there, taken = item.get(name(names)), less(item, names, values)
+        current, taken = item.get(name(names)), less(item, names, values)
         assert taken is not None
-        return None if there is None else {"SS": sorted(set(there["SS"]) - set(taken["SS"]))}
+        return None if current is None else {"SS": sorted(set(current["SS"]) - set(taken["SS"]))}
 
     return Step(name, value)
 

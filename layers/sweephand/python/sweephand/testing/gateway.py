@@ -16,7 +16,7 @@ def _as_gateway(path: str) -> str:
     the embedded emulator follows too (its `decode_http_api_path`).
     """
     return re.sub(
-        r"(?:%(?!25)[0-9A-Fa-f]{2})+", lambda found: unquote_to_bytes(found[0]).decode("utf-8", "replace"), path
+        r"(?:%(?!25)[0-9A-Fa-f]{2})+", lambda match: unquote_to_bytes(match[0]).decode("utf-8", "replace"), path
     )
 
 

@@ -111,8 +111,8 @@ class Dynamo:
         if not 1 <= len(keys) <= 100 or len(set(keys)) != len(keys):
             raise _error("ValidationException", "BatchGetItem")
         names, _ = _places(wanted)
-        found = [_cut(self.items[key], None, wanted, names) for key in keys if key in self.items]
-        return {"Responses": {table: found}, "UnprocessedKeys": {}}
+        items = [_cut(self.items[key], None, wanted, names) for key in keys if key in self.items]
+        return {"Responses": {table: items}, "UnprocessedKeys": {}}
 
     def _Scan(self, _request: Request) -> Any:  # noqa: N802 - of tests only
         return {"Items": [dict(item) for item in self.items.values()]}
@@ -127,17 +127,17 @@ class Dynamo:
         else:
             candidates = self._candidates(request, index)
         wanted = expressions.condition(request["KeyConditionExpression"])
-        found = [
+        items = [
             item for item in candidates if hash_name in item and range_name in item and wanted(item, names, values)
         ]
         if not request.get("ScanIndexForward", True):
-            found.reverse()
+            items.reverse()
         if "ExclusiveStartKey" in request:
-            found = _behind(found, request["ExclusiveStartKey"], range_name, request.get("ScanIndexForward", True))
+            items = _behind(items, request["ExclusiveStartKey"], range_name, request.get("ScanIndexForward", True))
         limit = request.get("Limit")
-        page = found if limit is None else found[:limit]
+        page = items if limit is None else items[:limit]
         answer: dict[str, Any] = {}
-        if limit is not None and len(found) >= limit:
+        if limit is not None and len(items) >= limit:
             answer["LastEvaluatedKey"] = {name: page[-1][name] for name in {"pk", "sk", hash_name, range_name}}
         if "FilterExpression" in request:
             keep = expressions.condition(request["FilterExpression"])
@@ -215,10 +215,10 @@ class Dynamo:
 
     def _write(self, written: Mapping[Key, Item | None]) -> None:
         for key, item in written.items():
-            self._file(key, self.items.pop(key, None), there=False)
+            self._file(key, self.items.pop(key, None), present=False)
             if item is not None:
                 self.items[key] = item
-                self._file(key, item, there=True)
+                self._file(key, item, present=True)
         if self.remembers:
             self.states.append(dict(self.items))
 
@@ -228,7 +228,7 @@ class Dynamo:
         partitions = [items for (of, _), items in self._partitions.items() if of == index]
         return min((float(item[name]["N"]) for items in partitions for item in items.values()), default=None)
 
-    def _file(self, key: Key, item: Item | None, *, there: bool) -> None:
+    def _file(self, key: Key, item: Item | None, *, present: bool) -> None:
         """Files an item into its partition of the table and of each index, or removes it from them."""
         for name, index in self._indexes.items():
             if item is None or index.hash_name not in item or index.range_name not in item:
@@ -236,7 +236,7 @@ class Dynamo:
             place = name, _hash(item[index.hash_name])
             partition = self._partitions.setdefault(place, {})
             self._ordered.pop(place, None)
-            if there:
+            if present:
                 partition[key] = item
             else:
                 partition.pop(key, None)
@@ -318,9 +318,9 @@ def _place(item: Item, range_name: str) -> Place:
     return expressions.plain(item[range_name]), item["pk"]["S"], item["sk"]["S"]
 
 
-def _behind(found: list[Item], start: Item, range_name: str, forward: bool) -> list[Item]:
+def _behind(items: list[Item], start: Item, range_name: str, forward: bool) -> list[Item]:
     mark = _place(start, range_name)
-    return [item for item in found if (_place(item, range_name) > mark) is forward and _place(item, range_name) != mark]
+    return [item for item in items if (_place(item, range_name) > mark) is forward and _place(item, range_name) != mark]
 
 
 def _cut(item: Item, projected: frozenset[str] | None, request: Request, names: Mapping[str, str]) -> Item:

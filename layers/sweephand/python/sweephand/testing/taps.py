@@ -66,15 +66,15 @@ class Taps:
 
         The test fails if there was no such call.
         """
-        met = 0
+        calls = 0
 
         def only_one(passing: Passing, act: Act) -> Any:
-            nonlocal met
+            nonlocal calls
             if passing.name != name:
                 return act()
-            met += 1
-            return fault(passing, act) if met == skip + 1 else act()
+            calls += 1
+            return fault(passing, act) if calls == skip + 1 else act()
 
         with self.faulty(only_one):
             yield
-        assert met > skip, f"no call of {name} to be faulty"
+        assert calls > skip, f"no call of {name} to be faulty"

@@ -73,11 +73,11 @@ def identity(client: Any, stack: Stack) -> dict[str, Any]:
 def _whoami(call: Call) -> int:
     stack = call.stack()
     with call.client() as client:
-        found = identity(client, stack)
+        caller = identity(client, stack)
     if call.as_json:
-        call.out.json(found)
+        call.out.json(caller)
     else:
-        call.out.lines(f"{name}\t{' '.join(each) if isinstance(each, list) else each}" for name, each in found.items())
+        call.out.lines(f"{name}\t{' '.join(each) if isinstance(each, list) else each}" for name, each in caller.items())
     return DONE
 
 
@@ -158,16 +158,16 @@ def _clock(date: str | None) -> Finding:
 def _credential(call: Call, stack: Stack) -> Iterator[Finding]:
     try:
         with connect(stack.access, None if call.local else call.tenant) as client:
-            found = identity(client, stack)
+            caller = identity(client, stack)
     except ConfigError as error:
         yield Finding("credential", FAIL, str(error), "ask for a new one, then `sweephand login`")
         return
     except SweephandError as error:
         yield Finding("credential", FAIL, str(error))
         return
-    yield Finding("credential", OK, f"{stack.access.client_id} from {stack.source}, tenant {found['tenant']}")
-    scopes = " ".join(found["scopes"])
-    if "jobs:read" in found["scopes"]:
+    yield Finding("credential", OK, f"{stack.access.client_id} from {stack.source}, tenant {caller['tenant']}")
+    scopes = " ".join(caller["scopes"])
+    if "jobs:read" in caller["scopes"]:
         yield Finding("scopes", OK, scopes)
     else:
         then = "ask for a credential with jobs:read"

@@ -32,12 +32,12 @@ def unreadable(path: str | Path, error: OSError | RecursionError | ValueError) -
     return f"{path}: {'is nested too deeply' if isinstance(error, RecursionError) else error}"
 
 
-def json_value(option: str, given: str) -> Any:
+def json_value(option: str, text: str) -> Any:
     """Returns the value of an option that is JSON or @FILE. Raises UsageError, and Unusable for the file."""
-    if given.startswith("@"):
-        return read_file(given[1:])
+    if text.startswith("@"):
+        return read_file(text[1:])
     try:
-        return json.loads(given, object_pairs_hook=each_once)
+        return json.loads(text, object_pairs_hook=each_once)
     except Twice as wrong:
         raise click.UsageError(f"{option}: {wrong}") from wrong
     except (ValueError, RecursionError) as wrong:

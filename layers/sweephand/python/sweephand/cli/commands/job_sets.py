@@ -125,7 +125,7 @@ def _with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
 def _filled(value: Any, environment: Mapping[str, str], missing: dict[str, None]) -> Any:
     """Returns the value with its variables replaced. Adds variables that the environment lacks to `missing`."""
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda found: _variable(found, environment, missing), value)
+        return _VARIABLE.sub(lambda match: _variable(match, environment, missing), value)
     if isinstance(value, dict):
         return {name: _filled(each, environment, missing) for name, each in value.items()}
     if isinstance(value, list):
@@ -133,10 +133,10 @@ def _filled(value: Any, environment: Mapping[str, str], missing: dict[str, None]
     return value
 
 
-def _variable(found: re.Match[str], environment: Mapping[str, str], missing: dict[str, None]) -> str:
-    name, wrong = found.groups()
+def _variable(match: re.Match[str], environment: Mapping[str, str], missing: dict[str, None]) -> str:
+    name, wrong = match.groups()
     if wrong is not None:
-        raise ValueError(f"{found[0]!r} is not a variable: write ${{NAME}}, or $${{ for a literal ${{")
+        raise ValueError(f"{match[0]!r} is not a variable: write ${{NAME}}, or $${{ for a literal ${{")
     if name is None:
         return "$"
     if name not in environment:
@@ -150,17 +150,17 @@ def _variable(found: re.Match[str], environment: Mapping[str, str], missing: dic
 def _plan(call: Call, file: str, prune: bool | None, exit_code: bool) -> int:
     wanted = read(Path(file), os.environ)
     with call.client() as client:
-        found = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True, prune=prune)
-    different = any(getattr(found, name) for name in SIGNS)
+        plan = client.job_sets.put(wanted.name, jobs=wanted.jobs, plan=True, prune=prune)
+    different = any(getattr(plan, name) for name in SIGNS)
     if call.as_json:
-        call.out.json(found)
+        call.out.json(plan)
     else:
-        show(call.out, found, planned=True)
+        show(call.out, plan, planned=True)
         if different:
             keeps = " --no-prune" if prune is False else ""
-            deletes = len(found.deleted or ())
+            deletes = len(plan.deleted or ())
             confirms = f" --allow-deletes {deletes}" if deletes > NEVER_CONFIRMED else ""
-            call.out.line(f"apply with: sweephand apply {file}{keeps}{confirms} --plan {found.token}")
+            call.out.line(f"apply with: sweephand apply {file}{keeps}{confirms} --plan {plan.token}")
     return DIFFERENT if different and exit_code else DONE
 
 
@@ -193,26 +193,26 @@ def _diff(call: Call, file: str) -> int:
     wanted = read(Path(file), os.environ)
     with call.client() as client:
         try:
-            there = client.job_sets.get(wanted.name)
+            job_set = client.job_sets.get(wanted.name)
         except NotFound:
             sys.stderr.write(f"there is no set {wanted.name} yet: `sweephand plan` shows what it would create\n")
             return REFUSED
     if call.as_json:
-        call.out.json(there)
+        call.out.json(job_set)
     else:
-        call.out.lines(_drift(there))
+        call.out.lines(_drift(job_set))
     return DONE
 
 
-def show(out: Output, found: JobSetPlan, *, planned: bool = False) -> None:
+def show(out: Output, plan: JobSetPlan, *, planned: bool = False) -> None:
     """Writes a line with the counts, and one for each job that differs, with the members that change.
 
     planned: whether the changes are still to be made.
     """
     verbs = TO_DO if planned else MADE
-    lists = {name: getattr(found, name) for name in SIGNS}
+    lists = {name: getattr(plan, name) for name in SIGNS}
     counts = [f"{len(some)} {verb}" for some, verb in zip(lists.values(), verbs, strict=True) if some] or ["no change"]
-    out.line(f"{found.set}: {', '.join([*counts, f'{found.unchanged} same'])}")
+    out.line(f"{plan.set}: {', '.join([*counts, f'{plan.unchanged} same'])}")
     for name, changes in lists.items():
         for each in changes:
             facts = each.to_json()
@@ -243,9 +243,9 @@ def _member(line: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return cell(path), json.dumps(line["old"], ensure_ascii=False), "->", json.dumps(line["new"], ensure_ascii=False)
 
 
-def _drift(there: JobSet) -> Iterator[str]:
-    drifted = [each for each in there.jobs if each.state != "applied"]
-    yield f"{there.name}: {len(drifted)} changed by others, {len(there.jobs) - len(drifted)} as applied"
+def _drift(job_set: JobSet) -> Iterator[str]:
+    drifted = [each for each in job_set.jobs if each.state != "applied"]
+    yield f"{job_set.name}: {len(drifted)} changed by others, {len(job_set.jobs) - len(drifted)} as applied"
     for each in drifted:
         yield f"! {each.key}  {each.state}"
         for change in each.changes or ():

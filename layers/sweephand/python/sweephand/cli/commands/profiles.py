@@ -33,14 +33,14 @@ def _login(call: Call, client_id: str, secret_stdin: bool) -> int:
         raise stacks.NoCredential(f"the {'secret' if client_id else 'client id'} is empty", "enter both")
     access = config.access(url, client_id, secret, os.environ)
     with connect(access, call.tenant) as client:
-        found = doctor.identity(client, stacks.Stack(access, "your input"))
-    found["source"] = f"profile {name} of {path}"
+        caller = doctor.identity(client, stacks.Stack(access, "your input"))
+    caller["source"] = f"profile {name} of {path}"
     kept = stacks.read(path)
     stacks.write(path, kept | {name: {"url": access.url, "clientId": client_id, "secret": secret}})
     if call.as_json:
-        call.out.json(found)
+        call.out.json(caller)
     else:
-        call.out.line(f"saved as profile {name} in {path}: tenant {found['tenant']}, {' '.join(found['scopes'])}")
+        call.out.line(f"saved as profile {name} in {path}: tenant {caller['tenant']}, {' '.join(caller['scopes'])}")
     return 0
 
 

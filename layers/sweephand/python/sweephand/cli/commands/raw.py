@@ -33,11 +33,11 @@ def _api(call: Call, method: str, path: str, query: tuple[str, ...], body: str |
         raise Unusable(f"{path}: the path must begin with a slash, such as /v1/jobs; give a query with --query")
     if wrong := next((each for each in query if "=" not in each), None):
         raise click.UsageError(f"--query must be NAME=VALUE, not {wrong}")
-    given: Any = None if body is None else json_value("--body", body)
-    if given is not None and not isinstance(given, dict):
+    value: Any = None if body is None else json_value("--body", body)
+    if value is not None and not isinstance(value, dict):
         raise click.UsageError("--body must be an object")
     with call.client() as client:
-        answer = client.call(method, path, query=dict(each.split("=", 1) for each in query), body=given)
+        answer = client.call(method, path, query=dict(each.split("=", 1) for each in query), body=value)
     text = answer.content.decode(errors="replace")
     sys.stdout.write(text if text.endswith("\n") or not text else f"{text}\n")
     return 0

@@ -33,23 +33,23 @@ def options() -> list[click.Parameter]:
     ]
 
 
-def take(given: dict[str, Any]) -> dict[str, Any]:
+def take(options: dict[str, Any]) -> dict[str, Any]:
     """Returns the arguments that short options stand for. Raises UsageError for options that exclude each other."""
-    targets = [name for name in ACTIONS if given[name] is not None]
-    timings = [name for name in TIMINGS if given[name] is not None]
-    found: dict[str, Any] = {}
-    if len(targets) > 1 or (targets and given["action"] is not None):
+    targets = [name for name in ACTIONS if options[name] is not None]
+    timings = [name for name in TIMINGS if options[name] is not None]
+    members: dict[str, Any] = {}
+    if len(targets) > 1 or (targets and options["action"] is not None):
         raise click.UsageError("--post, --get, --event and --action exclude each other")
-    if len(timings) > 1 or (timings and given["schedules"] is not None):
+    if len(timings) > 1 or (timings and options["schedules"] is not None):
         raise click.UsageError("--cron, --every, --at, --rrule and --schedules exclude each other")
-    if given["timezone"] is not None and not timings:
+    if options["timezone"] is not None and not timings:
         raise click.UsageError("--timezone belongs to --cron, --every, --at or --rrule")
-    if given["payload"] is not None and not targets:
+    if options["payload"] is not None and not targets:
         raise click.UsageError("--payload belongs to --post, --get or --event")
     if targets:
-        more = {} if given["payload"] is None else {"payload": json_value("--payload", given["payload"])}
+        more = {} if options["payload"] is None else {"payload": json_value("--payload", options["payload"])}
         make = ACTIONS[targets[0]]
-        found["action"] = make(given[targets[0]], **more)
+        members["action"] = make(options[targets[0]], **more)
     if timings:
-        found["schedules"] = [getattr(bodies, timings[0])(given[timings[0]], zone=given["timezone"])]
-    return found
+        members["schedules"] = [getattr(bodies, timings[0])(options[timings[0]], zone=options["timezone"])]
+    return members

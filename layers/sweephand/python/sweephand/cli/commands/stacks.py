@@ -39,8 +39,8 @@ class NoCredential(ConfigError):
 
 def profiles_path(environment: Mapping[str, str]) -> Path:
     """Returns the file of the profiles: SWEEPHAND_PROFILES, or else one in the user's configuration folder."""
-    if given := environment.get("SWEEPHAND_PROFILES"):
-        return Path(given)
+    if path := environment.get("SWEEPHAND_PROFILES"):
+        return Path(path)
     folder = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(folder) / "sweephand" / "profiles.json"
 
@@ -66,14 +66,16 @@ def find(
         return Stack(_access(chosen, environment[config.CLIENT_ID], environment[config.SECRET]), "the environment")
     path = profiles_path(environment)
     name = profile or environment.get("SWEEPHAND_PROFILE") or DEFAULT
-    found = read(path).get(name)
-    if found is None and profile is None and name == DEFAULT:
+    stored = read(path).get(name)
+    if stored is None and profile is None and name == DEFAULT:
         then = f"set {config.CLIENT_ID} and {config.SECRET}, or run `sweephand login`"
         raise NoCredential("the credential is missing", then)
-    if found is None or not (found.get("clientId") and found.get("secret")):
-        reason = f"{path} has no profile {name!r}" if found is None else f"the profile {name!r} in {path} is incomplete"
+    if stored is None or not (stored.get("clientId") and stored.get("secret")):
+        reason = (
+            f"{path} has no profile {name!r}" if stored is None else f"the profile {name!r} in {path} is incomplete"
+        )
         raise NoCredential(reason, f"run `sweephand login --profile {name}`")
-    access = _access(url or found.get("url"), found["clientId"], found["secret"])
+    access = _access(url or stored.get("url"), stored["clientId"], stored["secret"])
     return Stack(access, f"profile {name} of {path}")
 
 
@@ -89,14 +91,14 @@ def read(path: Path) -> dict[str, dict[str, str]]:
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:
             raise ConfigError(f"{path} can be read by other users (mode {mode:o}): run `chmod 600 {path}`")
-        found = json.loads(path.read_text(encoding="utf-8"))
+        profiles = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as wrong:
         raise ConfigError(f"{path} cannot be read: {wrong}") from wrong
-    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+    if not isinstance(profiles, dict) or not all(isinstance(each, dict) for each in profiles.values()):
         raise ConfigError(f"{path} must contain an object for each profile, with url, clientId and secret")
-    return found
+    return profiles
 
 
 def write(path: Path, profiles: Mapping[str, Mapping[str, str]]) -> None:

@@ -75,12 +75,12 @@ def report(refused: ApiError, *, as_json: bool, err: TextIO, options: Mapping[st
 def _in_options(text: str, options: Mapping[str, str]) -> str:
     """Returns a reason that names options: `--allow-deletes 3` for `allowDeletes=3`, `--dry-run` for `dryRun=true`."""
 
-    def worded(found: re.Match[str]) -> str:
-        option = options.get(snake(found["name"]))
+    def worded(match: re.Match[str]) -> str:
+        option = options.get(snake(match["name"]))
         if option is None:
-            return found[0]
-        return option if found["value"] == "true" else f"{option} {found['value']}"
+            return match[0]
+        return option if match["value"] == "true" else f"{option} {match['value']}"
 
-    text = _QUOTED.sub(lambda found: options.get(snake(found[1]), found[0]), text)
+    text = _QUOTED.sub(lambda match: options.get(snake(match[1]), match[0]), text)
     text = _PARAMETER.sub(worded, text)
-    return _OF_API.sub(lambda found: options.get(snake(found[0]), found[0]), text)
+    return _OF_API.sub(lambda match: options.get(snake(match[0]), match[0]), text)

@@ -65,8 +65,8 @@ def imperative(text: str) -> str:
     if not _FIRST.match(text):
         return text
     sentence, stop, rest = text.partition(". ")
-    sentence = _FIRST.sub(lambda found: IMPERATIVES[found[1]], sentence)
-    sentence = _FURTHER.sub(lambda found: found[1] + IMPERATIVES[found[2].capitalize()].lower(), sentence)
+    sentence = _FIRST.sub(lambda match: IMPERATIVES[match[1]], sentence)
+    sentence = _FURTHER.sub(lambda match: match[1] + IMPERATIVES[match[2].capitalize()].lower(), sentence)
     return sentence + stop + rest
 
 
@@ -80,7 +80,7 @@ def of_command(text: str, options: Mapping[str, str]) -> str:
     text = re.sub(r" \(412\)| Not with `cursor`\.| The body may contain a payload and headers\.", "", text)
     text = re.sub(r"`(\w+)=(\w+)`", r"`\1` \2", text)
 
-    def option(found: re.Match[str]) -> str:
-        return options.get(snake(found[1]), found[0])
+    def option(match: re.Match[str]) -> str:
+        return options.get(snake(match[1]), match[0])
 
     return imperative(re.sub(r"`(\w+)`", option, text))

@@ -75,11 +75,11 @@ def read_json(path: str) -> Any:
     """Returns the content of a file in UTF-8 or UTF-16. Raises Failed."""
     try:
         content = Path(path).read_bytes()
-        found = json.loads(content.decode("utf-8-sig") if content[:3] == b"\xef\xbb\xbf" else content)
-        json.dumps(found, ensure_ascii=False).encode()  # raises ValueError for a lone surrogate
+        value = json.loads(content.decode("utf-8-sig") if content[:3] == b"\xef\xbb\xbf" else content)
+        json.dumps(value, ensure_ascii=False).encode()  # raises ValueError for a lone surrogate
     except (OSError, ValueError, RecursionError) as wrong:
         raise Failed(unreadable(path, wrong)) from wrong
-    return found
+    return value
 
 
 def read_parameters(path: str) -> dict[str, Any]:
@@ -119,12 +119,12 @@ def _listed(items: Sequence[Any], names: Names) -> Iterator[Found | Problem]:
 
 
 def _one(item: Mapping[str, Any], names: Names) -> Iterator[Found | Problem]:
-    given = item.get("id")
-    found = _ID.fullmatch(given) if isinstance(given, str) else None
-    if found is None or found[6]:
+    resource_id = item.get("id")
+    match = _ID.fullmatch(resource_id) if isinstance(resource_id, str) else None
+    if match is None or match[6]:
         yield from _typed(str(item.get("type", "")), str(item.get("name", "")), item, names)
     else:
-        place = Place(names.subscription or found[1], names.group or found[2], found[4], found[5])
+        place = Place(names.subscription or match[1], names.group or match[2], match[4], match[5])
         yield Found(place, item)
 
 
@@ -167,16 +167,16 @@ def _of_template(template: Mapping[str, Any], names: Names) -> Iterator[Found | 
 
 
 def _object(whole: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = whole.get(name)
-    return found if isinstance(found, Mapping) else {}
+    value = whole.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _resources(whole: Mapping[str, Any]) -> list[Any]:
     """Returns the resources of a template or of a resource: a list or, in newer templates, an object by name."""
-    found = whole.get("resources")
-    if isinstance(found, Mapping):
-        return list(found.values())
-    return found if isinstance(found, list) else []
+    value = whole.get("resources")
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def _declared(resource: Any, scope: Scope, names: Names, outer_type: str, outer_name: str) -> Iterator[Found | Problem]:

@@ -52,10 +52,10 @@ def collection_of(body: Mapping[str, Any], place: Place) -> Collection:
 
 def disabled(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the body of a collection in the state Disabled, in which jobs do not run."""
-    given = {} if body.get("properties") is None else body["properties"]
-    if not isinstance(given, Mapping):
+    properties = {} if body.get("properties") is None else body["properties"]
+    if not isinstance(properties, Mapping):
         return body
-    rest = {name: each for name, each in given.items() if name.lower() != "state"}
+    rest = {name: each for name, each in properties.items() if name.lower() != "state"}
     return {**body, "properties": {**rest, "state": "Disabled"}}
 
 
@@ -78,18 +78,18 @@ def state_of(body: Mapping[str, Any]) -> str:
 
 def named(body: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the properties of a job under their own names. Raises InvalidRequest."""
-    found = JOB_BODY.named({"properties": body.get("properties")})["properties"]
-    if not isinstance(found, dict):
+    properties = JOB_BODY.named({"properties": body.get("properties")})["properties"]
+    if not isinstance(properties, dict):
         raise InvalidRequest("properties", "is required, and must be an object")
-    return found
+    return properties
 
 
 def needs(properties: Mapping[str, Any]) -> list[Need]:
     """Returns the secrets that are missing from a job."""
     action = properties.get("action")
     inner = action.get("errorAction") if isinstance(action, Mapping) else None
-    found = [*_needs(action, ("action",)), *_needs(inner, ("action", "errorAction"))]
-    return [each for each in found if _at(properties, each.path) is None]
+    every_need = [*_needs(action, ("action",)), *_needs(inner, ("action", "errorAction"))]
+    return [each for each in every_need if _at(properties, each.path) is None]
 
 
 def _needs(action: Any, path: tuple[str, ...]) -> Iterator[Need]:
@@ -134,11 +134,11 @@ def _at(whole: Any, path: tuple[str, ...]) -> Any:
 
 def with_secrets(properties: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, Any]:
     """Returns the properties with the missing secrets filled in, if they are given. secrets: by name."""
-    found = dict(properties)
+    filled = dict(properties)
     for need in needs(properties):
         if need.name in secrets:
-            found = _put(found, need.path, secrets[need.name])
-    return found
+            filled = _put(filled, need.path, secrets[need.name])
+    return filled
 
 
 def _put(whole: Any, path: tuple[str, ...], value: Any) -> Any:
@@ -166,14 +166,14 @@ def form(properties: Mapping[str, Any], body: Mapping[str, Any], collection: Col
         shown = _put(shown, path, {"type": "ClientCertificate"})
     (schedule,) = wanted.draft.schedules or ()
     _check_times(schedule.timing, now)
-    given = JOB(checked, "properties")
+    members = JOB(checked, "properties")
     runs = wanted.draft.active and collection.state is CollectionState.ENABLED
     brings = JOB.public(JOB(properties, "properties")) != JOB(properties, "properties")
     return Form(
         properties,
         job_fields.filled(shown, collection),
         brings,
-        tuple(_remarks(given, body, now)) if runs else (),
+        tuple(_remarks(members, body, now)) if runs else (),
     )
 
 
@@ -192,9 +192,9 @@ def shown_job(body: Mapping[str, Any], collection: Collection) -> Mapping[str, A
     return job_fields.filled({**public, "state": state}, collection)
 
 
-def _remarks(given: Mapping[str, Any], body: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def _remarks(members: Mapping[str, Any], body: Mapping[str, Any], now: datetime) -> Iterator[str]:
     """Yields remarks about a new job that its owner may not expect."""
-    recurrence, start = given.get("recurrence"), given.get("startTime")
+    recurrence, start = members.get("recurrence"), members.get("startTime")
     if start is None or (recurrence is None and datetime.fromisoformat(start) <= now):
         yield "runs immediately"
     executions = _at(body, ("properties", "status", "executionCount"))

@@ -56,14 +56,14 @@ def command() -> click.Command:
             click.Option(["--disabled"], is_flag=True, help=disabled),
             click.Option(["--dry-run"], is_flag=True, help="Print what would be done, and do nothing."),
         ],
-        callback=lambda **given: run(SimpleNamespace(**given)),
+        callback=lambda **members: run(SimpleNamespace(**members)),
     )
 
 
 def run(options: Any) -> int:
     """Runs the command. Returns the exit status."""
     try:
-        found = list(_read(options))
+        resources = list(_read(options))
         secrets = _secrets(options.secrets)
         to = target(options)
     except Failed as wrong:
@@ -73,7 +73,7 @@ def run(options: Any) -> int:
     try:
         how = {"disabled": options.disabled, "dry_run": options.dry_run}
         importing = Importing(service, options.to_tenant, secrets, **how)
-        return importing.run(found, sys.stdout, sys.stderr)
+        return importing.run(resources, sys.stdout, sys.stderr)
     finally:
         service.client.close()
 
@@ -91,10 +91,10 @@ def _read(options: Any) -> Iterator[Found | Problem]:
 
 def _secrets(path: str | None) -> dict[str, str]:
     """Returns the secrets of a file. Raises Failed."""
-    found = read_json(path) if path else {}
-    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+    secrets = read_json(path) if path else {}
+    if not isinstance(secrets, dict) or not all(isinstance(each, str) for each in secrets.values()):
         raise Failed(f'{path}: must be an object such as {{"sasToken of account/queue": "sv=..."}}')
-    return {name: each for name, each in found.items() if each}
+    return {name: each for name, each in secrets.items() if each}
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Importing:
     asked: list[str] = field(default_factory=list)
     needed: set[str] = field(default_factory=set)
 
-    def run(self, found: Sequence[Found | Problem], out: TextIO, err: TextIO) -> int:
+    def run(self, resources: Sequence[Found | Problem], out: TextIO, err: TextIO) -> int:
         """Imports everything, collections first. Writes a line for each resource to `out`, and one with the counts.
 
         Returns the exit status: 1 if something could not be imported.
@@ -125,7 +125,7 @@ class Importing:
         ended: str | None = None
         try:
             self._check_target()
-            for each in sorted(found, key=_order):
+            for each in sorted(resources, key=_order):
                 verdict, line = self._line(each)
                 counts[verdict] = counts.get(verdict, 0) + 1
                 out.write(f"{verdict:<10} {line}".rstrip() + "\n")
@@ -183,25 +183,25 @@ class Importing:
         """Imports a collection. Returns the verdict and remarks. Raises Failed, InvalidRequest."""
         if forms.state_of(each.body) == "deleted":
             return "left out", ["is deleted"]
-        there = self._target_collection(each.place)
+        current = self._target_collection(each.place)
         body = forms.disabled(each.body) if self.disabled else each.body
         wanted = forms.collection_of(body, each.place)
-        if there is not None and forms.shown_collection(wanted) == forms.shown_collection(there):
+        if current is not None and forms.shown_collection(wanted) == forms.shown_collection(current):
             return "unchanged", ()
         if not self.dry_run:
             sent = {name: body[name] for name in forms.COLLECTION_MEMBERS if body.get(name) is not None}
             self._call("PUT", path_of(each.place), sent)
         self.collections[each.place.lower] = wanted
-        return ("created" if there is None else "changed"), ()
+        return ("created" if current is None else "changed"), ()
 
     def _target_collection(self, place: Place) -> Collection | None:
         """Returns a collection of the target. Raises Failed, InvalidRequest."""
         if place.lower not in self.collections:
-            body = self._found(path_of(place))
+            body = self._current(path_of(place))
             self.collections[place.lower] = None if body is None else forms.collection_of(body, place)
         return self.collections[place.lower]
 
-    def _found(self, path: str) -> Any:
+    def _current(self, path: str) -> Any:
         try:
             return self._call("GET", path)
         except Failed as failed:
@@ -219,23 +219,23 @@ class Importing:
         collection = self._target_collection(each.place.of_collection)
         if collection is None:
             raise Failed(NO_COLLECTION, 404)
-        there = self._found(path_of(each.place))
-        found = forms.named(each.body)
-        self.needed |= {need.name for need in forms.needs(found)}
-        properties = forms.with_secrets(found, self.secrets)
-        self._check_secrets(properties, there)
+        current = self._current(path_of(each.place))
+        named = forms.named(each.body)
+        self.needed |= {need.name for need in forms.needs(named)}
+        properties = forms.with_secrets(named, self.secrets)
+        self._check_secrets(properties, current)
         wanted = forms.form(properties, each.body, collection, self.service.clock.now())
-        if there is None:
+        if current is None:
             self._put(each.place, wanted)
             return "created", wanted.remarks
-        return self._existing(each.place, wanted, there, collection), ()
+        return self._existing(each.place, wanted, current, collection), ()
 
-    def _existing(self, place: Place, wanted: forms.Form, there: Mapping[str, Any], collection: Collection) -> str:
+    def _existing(self, place: Place, wanted: forms.Form, current: Mapping[str, Any], collection: Collection) -> str:
         """Changes a job of the target if it differs, and returns the verdict. Raises Failed.
 
         Secrets are sent each time, because no answer shows whether they are new.
         """
-        shown, state = forms.shown_job(there, collection), forms.state_of(there)
+        shown, state = forms.shown_job(current, collection), forms.state_of(current)
         final = state in forms.FINAL
         ignored = {"state": None} if final else {}
         differs = {**shown, **ignored} != {**wanted.shown, **ignored}
@@ -249,9 +249,9 @@ class Importing:
         if not self.dry_run:
             self._call("PUT", path_of(place), {"properties": wanted.properties})
 
-    def _check_secrets(self, properties: Mapping[str, Any], there: Any) -> None:
+    def _check_secrets(self, properties: Mapping[str, Any], current: Any) -> None:
         """Raises Failed for secrets that neither --secrets nor the existing job has."""
-        kept = {(need.slot, need.name) for need in forms.needs(forms.named(there))} if there else set()
+        kept = {(need.slot, need.name) for need in forms.needs(forms.named(current))} if current else set()
         missing = [need.name for need in forms.needs(properties) if (need.slot, need.name) not in kept]
         if missing:
             self.asked += missing

@@ -57,7 +57,7 @@ def command() -> click.Command:
             click.Option(["--switch"], is_flag=True, help="Copy, then switch the copies on and the old jobs off."),
             click.Option(["--dry-run"], is_flag=True, help="Print what would be done, and do nothing."),
         ],
-        callback=lambda **given: run(SimpleNamespace(**given)),
+        callback=lambda **members: run(SimpleNamespace(**members)),
     )
 
 
@@ -163,11 +163,11 @@ class Copying:
             job = self.source.job(listed.get("_id", listed.get("jobId")))
             self.seen.add(marked(self.source.base_url, job["_id"]))
             place = Place(self.target, self._tenant_of(listed) if by_tenant else None)
-            there = place.marked(marked(self.source.base_url, job["_id"]))
-            if self._is_switched(job, there):
+            copy = place.marked(marked(self.source.base_url, job["_id"]))
+            if self._is_switched(job, copy):
                 return "unchanged", f"{name}  already switched"
-            wanted = form(job, self.source.clock.now(), there)
-            verdict, remarks = self._copy(place, job, wanted, there)
+            wanted = form(job, self.source.clock.now(), copy)
+            verdict, remarks = self._copy(place, job, wanted, copy)
         except (Failed, InvalidRequest) as failed:
             return "failed", f"{name}  {failed}"
         shown = "; ".join([*wanted.remarks, *remarks])
@@ -180,7 +180,7 @@ class Copying:
         """
         if self.tenant is not None:
             return
-        for tenant in sorted(name for name, there in self.tenants.items() if there) if by_tenant else [None]:
+        for tenant in sorted(name for name, exists in self.tenants.items() if exists) if by_tenant else [None]:
             for copy in Place(self.target, tenant).copies(marked(self.source.base_url, "")):
                 if copy["resourceId"] not in self.seen:
                     yield f"{copy['name']}  {GONE.format('on' if copy['active'] else 'off')}"
@@ -204,12 +204,12 @@ class Copying:
             return [NO_HEADER_OVER_HTTP]
         return [] if self._has_identity else [NO_HEADER_AT_ALL]
 
-    def _is_switched(self, job: Mapping[str, Any], there: Any) -> bool:
+    def _is_switched(self, job: Mapping[str, Any], copy: Any) -> bool:
         """Returns True if the copy is on and the job is off. The copy then takes precedence and stays as it is.
 
         Without --switch and --inactive, an import also switches the copy off.
         """
-        on_here = there is not None and bool(there["active"])
+        on_here = copy is not None and bool(copy["active"])
         return on_here and not is_on(job) and (self.switch or self.inactive)
 
     def _tenant_of(self, listed: Mapping[str, Any]) -> str:
@@ -217,14 +217,16 @@ class Copying:
         pairs = dict(each.split("=", 1) for each in self.to_tenants if "=" in each)
         every = next((each for each in self.to_tenants if "=" not in each), None)
         whose = str(listed.get("subDomain") or "")
-        found = pairs.get(whose) or every or whose
-        if not found:
+        tenant = pairs.get(whose) or every or whose
+        if not tenant:
             raise Failed("it has no subDomain: name the tenant with --to-tenant")
-        if found not in self.tenants:
-            self.tenants[found] = self._is_there(found)
-        if not self.tenants[found]:
-            raise Failed(f"the stack has no tenant {found}: create it, or name another with --to-tenant {whose}=TENANT")
-        return found
+        if tenant not in self.tenants:
+            self.tenants[tenant] = self._is_there(tenant)
+        if not self.tenants[tenant]:
+            raise Failed(
+                f"the stack has no tenant {tenant}: create it, or name another with --to-tenant {whose}=TENANT"
+            )
+        return tenant
 
     def _is_there(self, tenant: str) -> bool:
         """Returns False if the tenant does not exist, True if reading it is forbidden: the first write will tell."""
@@ -236,25 +238,25 @@ class Copying:
             return failed.status == 403
         return True
 
-    def _copy(self, place: Place, job: Mapping[str, Any], wanted: Form, there: Any) -> tuple[str, list[str]]:
-        """Returns created, changed or unchanged, and remarks for the owner. there: the copy. Raises Failed."""
+    def _copy(self, place: Place, job: Mapping[str, Any], wanted: Form, copy: Any) -> tuple[str, list[str]]:
+        """Returns created, changed or unchanged, and remarks for the owner. copy: None without one. Raises Failed."""
         mark = marked(self.source.base_url, job["_id"])
-        self._check_name(place, wanted.body["name"], mark, there)
-        secret_missing = bool(job.get("user")) and (there is None or there.get("user") != job["user"])
-        active = self._active(wanted.body["active"], job, there, secret_missing=secret_missing)
+        self._check_name(place, wanted.body["name"], mark, copy)
+        secret_missing = bool(job.get("user")) and (copy is None or copy.get("user") != job["user"])
+        active = self._active(wanted.body["active"], job, copy, secret_missing=secret_missing)
         remarks = [NO_PASSWORD.format(job["user"])] if secret_missing else []
         body = {**wanted.body, "active": active, "resourceId": mark}
-        if there is None:
+        if copy is None:
             verdict = "created"
             if not self.dry_run:
                 place.create(body, mark)
         else:
-            found = form(there, self.source.clock.now())
-            changes = differing({**wanted.body, "active": active}, found.body)
-            schedules = schedule_changes(wanted, found)
+            current = form(copy, self.source.clock.now())
+            changes = differing({**wanted.body, "active": active}, current.body)
+            schedules = schedule_changes(wanted, current)
             verdict = "changed" if changes or schedules else "unchanged"
             if not self.dry_run:
-                place.change(there["_id"], changes, wanted, schedules)
+                place.change(copy["_id"], changes, wanted, schedules)
         if self.switch and wanted.body["active"]:
             if secret_missing:
                 raise Failed(f"not switched: {remarks[0]}, or the job off")
@@ -264,21 +266,21 @@ class Copying:
             remarks += self._without_header(job)
         return verdict, remarks
 
-    def _check_name(self, place: Place, name: str, mark: str, there: Any) -> None:
+    def _check_name(self, place: Place, name: str, mark: str, copy: Any) -> None:
         """Raises Failed if a job that is not a copy of this one has the name."""
         holder = self.taken.setdefault((place.tenant, name), mark)
-        if holder == mark and there is not None and there["name"] == name:
+        if holder == mark and copy is not None and copy["name"] == name:
             return
         other = place.named(name)
-        if holder != mark or (other is not None and (there is None or other["_id"] != there["_id"])):
+        if holder != mark or (other is not None and (copy is None or other["_id"] != copy["_id"])):
             raise Failed("its name is taken by a job that is not a copy of it: rename one of them")
 
-    def _active(self, on: bool, job: Mapping[str, Any], there: Any, *, secret_missing: bool) -> bool:
+    def _active(self, on: bool, job: Mapping[str, Any], copy: Any, *, secret_missing: bool) -> bool:
         """Returns True if the copy is to be active, even if only its owner switched it on. on: the job is active."""
-        if there is None:
+        if copy is None:
             return on and not (self.inactive or secret_missing)
         if self.inactive or secret_missing or (job.get("user") and not self.switch):
-            return on and bool(there["active"])
+            return on and bool(copy["active"])
         return on
 
 

@@ -43,19 +43,19 @@ class Form:
 
     @property
     def remarks(self) -> list[str]:
-        found = []
+        lines = []
         if self.over:
-            found.append(f"left out: {self.over} ended")
+            lines.append(f"left out: {self.over} ended")
         if self.in_words:
-            found.append(f"left out: {self.in_words} with a time in words and no planned run")
-        return found
+            lines.append(f"left out: {self.in_words} with a time in words and no planned run")
+        return lines
 
 
-def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None = None) -> Form:
+def form(job: Mapping[str, Any], now: datetime, copy: Mapping[str, Any] | None = None) -> Form:
     """Returns the request for the copy. Raises InvalidRequest for members that the target would refuse.
 
     Leaves out schedules that have ended. Replaces a time in words with its instant, because "in 2 hours" would mean
-    another instant now. there: the existing copy, which may have an instant that is no longer planned in the source.
+    another instant now. copy: the existing copy, which may have an instant that is no longer planned in the source.
     """
     body = {name: job.get(name) if job.get(name) is not None else USUAL.get(name) for name in AS_SHOWN}
     for name in ("ansConfig", "calmConfig"):
@@ -70,10 +70,10 @@ def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None 
     ids: list[str] = []
     over = in_words = 0
     originals = job.get("schedules") or ()
-    instants = _instants(originals, (there or {}).get("schedules") or (), now)
-    for n, given in enumerate(originals):
+    instants = _instants(originals, (copy or {}).get("schedules") or (), now)
+    for n, original in enumerate(originals):
         try:
-            schedule = _schedule(given, now)
+            schedule = _schedule(original, now)
             if "time" in schedule and schedule["time"] is None:
                 schedule = instants.get(n, {})
             if not schedule:
@@ -83,10 +83,10 @@ def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None 
             else:
                 new_schedule(schedule, action, now)
                 kept.append(schedule)
-                ids.append(str(given.get("scheduleId")))
+                ids.append(str(original.get("scheduleId")))
         except InvalidRequest as refused:
             raise InvalidRequest(
-                None, f"schedules[{n}] {given.get('scheduleId')}: {_message(refused, given)}"
+                None, f"schedules[{n}] {original.get('scheduleId')}: {_message(refused, original)}"
             ) from refused
     body["schedules"] = kept
     return Form(body, tuple(ids), over, in_words)
@@ -94,14 +94,14 @@ def form(job: Mapping[str, Any], now: datetime, there: Mapping[str, Any] | None 
 
 def is_on(job: Mapping[str, Any]) -> bool:
     """Returns True if the job or schedule is active. Raises InvalidRequest."""
-    given = job.get("active")
-    return given is not None and flag(given, "active")
+    active = job.get("active")
+    return active is not None and flag(active, "active")
 
 
-def _with_usual(given: object, name: str) -> dict[str, Any]:
-    if not isinstance(given, Mapping | None):
+def _with_usual(members: object, name: str) -> dict[str, Any]:
+    if not isinstance(members, Mapping | None):
         raise InvalidRequest(None, f"{name} is not an object")
-    return {**USUAL[name], **{member: value for member, value in (given or {}).items() if value is not None}}
+    return {**USUAL[name], **{member: value for member, value in (members or {}).items() if value is not None}}
 
 
 def _checked(body: Mapping[str, Any], now: datetime) -> ActionDraft:
@@ -114,18 +114,18 @@ def _checked(body: Mapping[str, Any], now: datetime) -> ActionDraft:
     return draft.action
 
 
-def _message(refused: InvalidRequest, given: Mapping[str, Any]) -> str:
+def _message(refused: InvalidRequest, original: Mapping[str, Any]) -> str:
     """Returns the message with the member, and with its value if that is not secret."""
     if refused.field is None:
         return refused.reason
     member = {native: mode for mode, native in MODES.items()}.get(refused.field, refused.field)
-    value = f" {json.dumps(given[member])[:100]}" if member in SHOWN_WHEN_REFUSED and member in given else ""
+    value = f" {json.dumps(original[member])[:100]}" if member in SHOWN_WHEN_REFUSED and member in original else ""
     return f"{member}{value}: {refused.reason}"
 
 
-def differing(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
+def differing(wanted: Mapping[str, Any], copy: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the members of a job to change, without its schedules."""
-    return {name: value for name, value in wanted.items() if name != "schedules" and there.get(name) != value}
+    return {name: value for name, value in wanted.items() if name != "schedules" and copy.get(name) != value}
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,11 @@ class Changes:
         return bool(self.new or self.changed or self.gone)
 
 
-def schedule_changes(wanted: Form, there: Form) -> Changes:
+def schedule_changes(wanted: Form, copy: Form) -> Changes:
     """Returns the changes. Equal schedules stay; others become a new one of the same kind, or are deleted."""
     new: list[dict[str, Any]] = list(wanted.body["schedules"])
     left: list[tuple[str, dict[str, Any]]] = []
-    for schedule_id, schedule in zip(there.ids, there.body["schedules"], strict=True):
+    for schedule_id, schedule in zip(copy.ids, copy.body["schedules"], strict=True):
         if schedule in new:
             new.remove(schedule)
         else:
@@ -169,26 +169,26 @@ def _shown(value: object, name: str, now: datetime) -> str | None:
     return None if value in (None, "") else times.shown(times.read(value, name, now))
 
 
-def _schedule(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def _schedule(original: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Returns the schedule in the form of a request. Raises InvalidRequest.
 
     Its `time` is None if the instant of its words is unknown.
     """
-    mode = next((name for name in MODES if given.get(name) not in (None, "")), None)
+    mode = next((name for name in MODES if original.get(name) not in (None, "")), None)
     if mode is None:
         raise InvalidRequest(None, f"has none of {', '.join(MODES)}")
-    value = given[mode]
+    value = original[mode]
     if mode == "time":
         try:
-            value = _shown(given.get("nextRunAt") or value, "time", now)
+            value = _shown(original.get("nextRunAt") or value, "time", now)
         except InvalidRequest:
             value = None
     schedule = {
-        "active": is_on(given),
-        "description": given.get("description") or "",
-        "data": _data(given.get("data")),
+        "active": is_on(original),
+        "description": original.get("description") or "",
+        "data": _data(original.get("data")),
     }
-    ends = {name: _shown(given.get(name), name, now) for name in ("startTime", "endTime")}
+    ends = {name: _shown(original.get(name), name, now) for name in ("startTime", "endTime")}
     return {mode: value, **{name: value for name, value in {**schedule, **ends}.items() if value is not None}}
 
 
@@ -200,28 +200,28 @@ def _instants(originals: Sequence[Any], copies: Sequence[Any], now: datetime) ->
     """
     left = [copy for each in copies if each.get("time") and (copy := _readable(each, now)).get("time")]
     waiting: list[tuple[int, dict[str, Any]]] = []
-    for n, given in enumerate(originals):
-        schedule = _readable(given, now)
+    for n, original in enumerate(originals):
+        schedule = _readable(original, now)
         if "time" in schedule and schedule["time"] is None:
             waiting.append((n, schedule))
         elif "time" in schedule:
             twin = next((copy for copy in left if _alike(copy, schedule, but=("active",))), None)
             if twin is not None:
                 left.remove(twin)
-    found = {}
+    readable = {}
     for n, schedule in waiting:
         alike = [each for _, each in waiting if _alike(each, schedule)]
         of_these = [copy for copy in left if _alike(copy, schedule)]
         if len(alike) <= len(of_these):
             nth = sum(1 for m, each in waiting if m < n and _alike(each, schedule))
-            found[n] = {**schedule, "time": of_these[nth]["time"]}
-    return found
+            readable[n] = {**schedule, "time": of_these[nth]["time"]}
+    return readable
 
 
-def _readable(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def _readable(original: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Returns the request for a schedule; an empty one if it is refused, which the copying will report."""
     try:
-        return _schedule(given, now)
+        return _schedule(original, now)
     except InvalidRequest:
         return {}
 
@@ -230,11 +230,11 @@ def _alike(one: Mapping[str, Any], other: Mapping[str, Any], *, but: Sequence[st
     return all(one.get(name) == other.get(name) for name in {*one, *other} - {*but})
 
 
-def _data(given: Any) -> Any:
-    if not given:
+def _data(value: Any) -> Any:
+    if not value:
         return None
     try:
-        return json.loads(given) if isinstance(given, str) else given
+        return json.loads(value) if isinstance(value, str) else value
     except ValueError as wrong:
         raise InvalidRequest("data", "is not valid JSON") from wrong
 

@@ -30,8 +30,8 @@ class Place:
     def marked(self, mark: str) -> Any:
         """Returns the copy from an earlier import in the form of SAP's API; None without one."""
         headers = {} if self.tenant is None else {"Sweephand-Tenant": self.tenant}
-        found = self.service.call("GET", "/v1/jobs", headers=headers, query={"resourceId": mark})["items"]
-        return self.named(found[0]["name"]) if found else None
+        jobs = self.service.call("GET", "/v1/jobs", headers=headers, query={"resourceId": mark})["items"]
+        return self.named(jobs[0]["name"]) if jobs else None
 
     def copies(self, mark: str) -> Iterator[Any]:
         """Yields the jobs whose mark begins with `mark`, in the form of the native API. Raises Failed."""
@@ -81,10 +81,10 @@ class Place:
                 return self.service.call("POST", "/scheduler/jobs", body)["_id"]
             return self.service.call("PUT", f"/scheduler/jobs/{body['name']}", body, query=self._query)["_id"]
         except Failed:
-            there = self.marked(mark)
-            if there is None:
+            copy = self.marked(mark)
+            if copy is None:
                 raise
-            return there["_id"]
+            return copy["_id"]
 
     def change(self, job_id: object, members: Mapping[str, Any], wanted: Form, schedules: Changes) -> None:
         """Changes a copy. Switches it off before all other changes, and on after them.
@@ -103,8 +103,8 @@ class Place:
             self.service.call("POST", f"{where}/schedules", schedule)
         if schedules.new:
             # A request with a lost answer was repeated, so a schedule may exist twice.
-            there = form(self.service.job(job_id), self.service.clock.now())
-            self._remove(job_id, schedule_changes(wanted, there).gone)
+            copy = form(self.service.job(job_id), self.service.clock.now())
+            self._remove(job_id, schedule_changes(wanted, copy).gone)
         if last:
             self.service.call("PUT", where, last)
 

@@ -31,10 +31,10 @@ class SapService(Service):
 
     def job(self, job_id: object) -> dict[str, Any]:
         """Returns a job with its schedules. Raises Failed."""
-        found = self.call("GET", f"/scheduler/jobs/{job_id}", query={"displaySchedules": "true"})
-        if not isinstance(found, dict):
+        answer = self.call("GET", f"/scheduler/jobs/{job_id}", query={"displaySchedules": "true"})
+        if not isinstance(answer, dict):
             raise Failed(f"{self.base_url}/scheduler/jobs/{job_id}: its answer is not a job")
-        return found
+        return answer
 
 
 def service_key(path: str) -> Access:
@@ -43,28 +43,28 @@ def service_key(path: str) -> Access:
     Raises Failed.
     """
     try:
-        found = _credentials(json.loads(Path(path).read_text(encoding="utf-8")))
+        credentials = _credentials(json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, RecursionError, ValueError) as wrong:
         raise Failed(unreadable(path, wrong)) from wrong
-    if found is None:
+    if credentials is None:
         raise Failed(f"{path}: must contain a url with uaa, or with user and password")
-    uaa = found.get("uaa")
+    uaa = credentials.get("uaa")
     try:
         if isinstance(uaa, dict):
             token_url = f"{uaa['url'].rstrip('/')}/oauth/token"
-            return Access(found["url"], uaa["clientid"], uaa["clientsecret"], token_url)
-        return Access(found["url"], found["user"], found["password"])
+            return Access(credentials["url"], uaa["clientid"], uaa["clientsecret"], token_url)
+        return Access(credentials["url"], credentials["user"], credentials["password"])
     except KeyError as missing:
         raise Failed(f"{path}: {missing} is missing: a key with a secret is needed, not with a certificate") from None
 
 
-def _credentials(given: Any) -> dict[str, Any] | None:
+def _credentials(value: Any) -> dict[str, Any] | None:
     """Returns the object with the address, inside VCAP_SERVICES, a service's label or `credentials`."""
-    if isinstance(given, list):
-        return next((found for each in given if (found := _credentials(each))), None)
-    if not isinstance(given, dict):
+    if isinstance(value, list):
+        return next((credentials for each in value if (credentials := _credentials(each))), None)
+    if not isinstance(value, dict):
         return None
-    if isinstance(given.get("url"), str) and ("uaa" in given or "user" in given):
-        return given
-    inner = [given[name] for name in ("VCAP_SERVICES", "jobscheduler", "credentials") if name in given]
-    return next((found for each in inner if (found := _credentials(each))), None)
+    if isinstance(value.get("url"), str) and ("uaa" in value or "user" in value):
+        return value
+    inner = [value[name] for name in ("VCAP_SERVICES", "jobscheduler", "credentials") if name in value]
+    return next((credentials for each in inner if (credentials := _credentials(each))), None)

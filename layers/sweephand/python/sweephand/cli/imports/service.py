@@ -159,9 +159,9 @@ def _may_pass(status: int) -> bool:
 
 def _asked_to_wait(answer: httpx2.Response) -> float | None:
     """Returns the seconds to wait; None if the answer does not say."""
-    given = answer.headers.get("retry-after", "")
-    if given.isascii() and given.isdigit():
-        return min(float(given), LONGEST_WAIT_S)
+    text = answer.headers.get("retry-after", "")
+    if text.isascii() and text.isdigit():
+        return min(float(text), LONGEST_WAIT_S)
     return LONGEST_WAIT_S / 4 if answer.status_code == httpx2.codes.TOO_MANY_REQUESTS else None
 
 

@@ -113,8 +113,8 @@ def _describe(aws: Aws, stack_name: str) -> dict[str, Any] | None:
         if error.response["Error"]["Code"] == "ValidationError":  # unknown
             return None
         raise
-    found: dict[str, Any] | None = stacks[0] if stacks else None
-    return None if found is None or found["StackStatus"] == "DELETE_COMPLETE" else found
+    stack: dict[str, Any] | None = stacks[0] if stacks else None
+    return None if stack is None or stack["StackStatus"] == "DELETE_COMPLETE" else stack
 
 
 def _deployed(aws: Aws, stack_name: str) -> str | None:
@@ -128,11 +128,11 @@ def _deployed(aws: Aws, stack_name: str) -> str | None:
 def _upload(aws: Aws, objects: Mapping[str, bytes]) -> None:
     s3 = aws.client("s3")
     s3.create_bucket(Bucket=BUCKET)
-    there = {item["Key"] for item in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
+    stored_keys = {item["Key"] for item in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
     for key, content in objects.items():
-        if key not in there:
+        if key not in stored_keys:
             s3.put_object(Bucket=BUCKET, Key=key, Body=content)
-    for key in there - objects.keys():
+    for key in stored_keys - objects.keys():
         s3.delete_object(Bucket=BUCKET, Key=key)
 
 
@@ -187,11 +187,11 @@ def read_stack(aws: Aws, stack_name: str) -> Stack:
     described = _describe(aws, stack_name)
     if described is None:
         raise DeployFailed(f"There is no stack {stack_name}.")
-    found = aws.client("cloudformation").describe_stack_resources(StackName=stack_name)["StackResources"]
+    resources = aws.client("cloudformation").describe_stack_resources(StackName=stack_name)["StackResources"]
     return Stack(
         name=stack_name,
         outputs={output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])},
-        physical={resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in found},
+        physical={resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in resources},
     )
 
 
@@ -229,10 +229,10 @@ def _put_routes(aws: Aws, api_id: str, wanted: Mapping[str, str]) -> None:
         item["IntegrationId"]: item.get("IntegrationUri") for item in _all(gateway, "get_integrations", api_id)
     }
     routes = list(_all(gateway, "get_routes", api_id))
-    there = {
+    current = {
         route["RouteKey"]: integrations.get(route.get("Target", "").removeprefix("integrations/")) for route in routes
     }
-    if there == {route: arns[name] for route, name in wanted.items()}:
+    if current == {route: arns[name] for route, name in wanted.items()}:
         return
     for route in routes:
         gateway.delete_route(ApiId=api_id, RouteId=route["RouteId"])
@@ -264,8 +264,8 @@ def repair_time_to_live(aws: Aws, stack: Stack, source: Mapping[str, Any]) -> No
         if wanted is None:
             continue
         table = stack.physical[logical_id]
-        there = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
-        if there.get("TimeToLiveStatus") != "ENABLED" or there.get("AttributeName") != wanted["AttributeName"]:
+        current = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        if current.get("TimeToLiveStatus") != "ENABLED" or current.get("AttributeName") != wanted["AttributeName"]:
             dynamodb.update_time_to_live(
                 TableName=table,
                 TimeToLiveSpecification={"AttributeName": wanted["AttributeName"], "Enabled": True},

@@ -115,7 +115,7 @@ def whole_attributes(expression: str, names: Names) -> tuple[str, ...]:
 
 def _sizing(original: Callable[[Any], int]) -> Callable[[Any], int]:
     def size(row: Row) -> int:
-        return original(row) if (found := flat_size(row)) is None else found
+        return original(row) if (flat := flat_size(row)) is None else flat
 
     return size
 

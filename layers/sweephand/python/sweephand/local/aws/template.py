@@ -141,7 +141,7 @@ def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
     Includes routes under a condition (Fn::If); if the condition is false, their function is not deployed. Raises
     ValueError for a route that needs an authorizer or calls something other than a function.
     """
-    found: dict[str, str] = {}
+    routes: dict[str, str] = {}
     for path, methods in body.get("paths", {}).items():
         for method, under_condition in _unconditional(methods).items():
             operation = _unconditional(under_condition)
@@ -154,8 +154,8 @@ def routes_of(body: Mapping[str, Any]) -> dict[str, str]:
                 raise ValueError(f"route {route} does not lead to a function of the template")
             if any("NONE" not in need for need in operation.get("security", [])):
                 raise ValueError(f"route {route} needs an authorizer")
-            found[route] = match[1]
-    return found
+            routes[route] = match[1]
+    return routes
 
 
 def _unconditional(node: Any) -> Any:

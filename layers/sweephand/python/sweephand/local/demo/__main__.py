@@ -147,8 +147,8 @@ def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
             if not quiet:
                 site = Site() if IS_CHECKOUT else None
                 say(where(running.stack, place, site.url if site else None))
-            found = _follow(the_demo, running, seconds)
-            say("\n".join(found.lines()))
+            seen = _follow(the_demo, running, seconds)
+            say("\n".join(seen.lines()))
         except Unreachable as error:
             raise EmulatorFailed(f"The stack has stopped ({error}). See {place.folder.service_log}") from error
         finally:
@@ -159,7 +159,7 @@ def run_demo(place: Settings, clock: Clock, *, seconds: float | None) -> int:
         the_demo.close_endpoint()
         if site is not None:
             site.close()
-    return int(quiet and not found.good)
+    return int(quiet and not seen.good)
 
 
 def _follow(the_demo: Demo, running: control.Running, seconds: float | None) -> summary.Summary:

@@ -60,9 +60,9 @@ def scenery(url: str) -> dict[str, dict[str, Any]]:
 
 def ensure_scenery(api: Api, url: str) -> None:
     """Creates the scenery that is not there yet."""
-    there = _by_name(api)
+    jobs_by_name = _by_name(api)
     for name, body in scenery(url).items():
-        if name not in there:
+        if name not in jobs_by_name:
             job = api.call("POST", "/v1/jobs", body)
             if name == "demo-paused":
                 api.call("POST", f"/v1/jobs/{job['id']}/pause", {"note": "the supplier moves to another system"})
@@ -70,20 +70,20 @@ def ensure_scenery(api: Api, url: str) -> None:
 
 def ensure(api: Api, wanted: Sequence[DemoJob]) -> dict[str, str]:
     """Creates the jobs, or activates existing ones with the current address. Returns job ids by name."""
-    there = _by_name(api)
+    jobs_by_name = _by_name(api)
     for demo in wanted:
-        if demo.name not in there:
+        if demo.name not in jobs_by_name:
             try:
-                there[demo.name] = api.call("POST", "/v1/jobs", demo.body)
+                jobs_by_name[demo.name] = api.call("POST", "/v1/jobs", demo.body)
             except Refused as refused:
                 if refused.code != "NAME_TAKEN":
                     raise
-                there = _by_name(api)  # a report that began at the same moment has created it
-        job = there[demo.name]
+                jobs_by_name = _by_name(api)  # a report that began at the same moment has created it
+        job = jobs_by_name[demo.name]
         if not job["active"] or job["action"]["url"] != demo.body["action"]["url"]:
             patch = {"active": True, "action": {"url": demo.body["action"]["url"]}}
             api.call("PATCH", f"/v1/jobs/{job['id']}", patch)
-    return {demo.name: there[demo.name]["id"] for demo in wanted}
+    return {demo.name: jobs_by_name[demo.name]["id"] for demo in wanted}
 
 
 def _by_name(api: Api) -> dict[str, Any]:

@@ -168,14 +168,14 @@ class Follower:
 
     def _list_jobs(self) -> None:
         """Adds new jobs and drops deleted ones. Raises Refused, Unreachable."""
-        there = set()
+        job_ids = set()
         for tenant, api in self._apis.items():
             for job in api.items("/v1/jobs"):
-                there.add(job["id"])
+                job_ids.add(job["id"])
                 if job["id"] not in self._jobs:
                     now = self._clock.monotonic()
                     self._jobs[job["id"]] = _Watched(tenant, job["id"], job["name"], {}, now, now)
-        for gone in self._jobs.keys() - there:
+        for gone in self._jobs.keys() - job_ids:
             del self._jobs[gone]
 
     def _look(self, watched: _Watched) -> None:
@@ -236,6 +236,6 @@ class Follower:
         if schedule_id is None:
             return str(run.get("kind") or "")
         if schedule_id not in watched.schedules:
-            found = self._apis[watched.tenant].items(f"/v1/jobs/{watched.job_id}/schedules")
-            watched.schedules.update({item["id"]: schedule_name(item) for item in found})
+            schedules = self._apis[watched.tenant].items(f"/v1/jobs/{watched.job_id}/schedules")
+            watched.schedules.update({item["id"]: schedule_name(item) for item in schedules})
         return watched.schedules.get(schedule_id) or str(schedule_id)[-8:]

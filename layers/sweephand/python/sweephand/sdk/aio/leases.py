@@ -27,8 +27,8 @@ async def take(client: AsyncSweephand, consumer: str, holder: str, seconds: int,
         except ConsumerTaken as other:
             if not wait:
                 raise
-            there = await client.consumers.get(consumer)
-            until = there.lease_until
+            current = await client.consumers.get(consumer)
+            until = current.lease_until
             if first is None and until is not None:
                 first = until
                 log.warning("%s; waiting for the end of its lease, unless that process extends it", other.detail)

@@ -28,8 +28,8 @@ def take(client: Sweephand, consumer: str, holder: str, seconds: int, *, wait: b
         except ConsumerTaken as other:
             if not wait:
                 raise
-            there = client.consumers.get(consumer)
-            until = there.lease_until
+            current = client.consumers.get(consumer)
+            until = current.lease_until
             if first is None and until is not None:
                 first = until
                 log.warning("%s; waiting for the end of its lease, unless that process extends it", other.detail)

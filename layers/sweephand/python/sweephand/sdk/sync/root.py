@@ -224,8 +224,8 @@ class JobScheduler:
     def beat(self) -> None:
         """Extends the lease. If it had ended, takes it again and starts the consumer."""
         assert self._consumer is not None
-        there = self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=self._lease_s)
-        if there.state == AWAY:
+        consumer = self._client.consumers.take_lease(self._consumer, holder=self._holder, seconds=self._lease_s)
+        if consumer.state == AWAY:
             self._client.consumers.start(self._consumer, holder=self._holder)
         for message in list(self._in_hand):
             heartbeats.Blocking.call(self._sqs().hide, message, self._lease_s + MARGIN_S)
@@ -236,9 +236,9 @@ class JobScheduler:
         """Registers the consumer's queue once, if this process receives. It must exist before jobs can name it."""
         if not self._receives or self.url or self._consumer is None:
             return
-        found = self._client.applications.register(self._consumer)
-        self._queue = self._queue or queues.SqsQueue(found.region)
-        self.url = found.queue_url
+        application = self._client.applications.register(self._consumer)
+        self._queue = self._queue or queues.SqsQueue(application.region)
+        self.url = application.queue_url
 
     def _sqs(self) -> Queue:
         assert self._queue is not None
@@ -291,20 +291,18 @@ class JobScheduler:
 
     def _become_live(self, consumer: str, timeout_s: float) -> None:
         clock = self._client.clock
-        there = self._client.consumers.start(consumer, holder=self._holder)
+        current = self._client.consumers.start(consumer, holder=self._holder)
         began = beaten = clock.monotonic()
-        while there.state != LIVE:
+        while current.state != LIVE:
             now = clock.monotonic()
             if now - began > timeout_s:
-                reason = (
-                    f"the consumer {consumer} is still {there.state} after {timeout_s:g} s: {there.held} events wait"
-                )
-                raise TransportError(reason, timed_out=True)
+                state = f"is still {current.state} after {timeout_s:g} s: {current.held} events wait"
+                raise TransportError(f"the consumer {consumer} {state}", timed_out=True)
             clock.sleep(POLL_S)
             if now - beaten > self._lease_s / BEATS:
                 beaten = now
                 self.beat()
-            there = self._client.consumers.get(consumer)
+            current = self._client.consumers.get(consumer)
 
     # Jobs
 
@@ -445,18 +443,18 @@ class JobScheduler:
         )
 
     def _list(self, *, resource_id: str | None = None, tag: str | None = None) -> tuple[JobRecord, ...]:
-        found: tuple[JobRecord, ...] = ()
+        records: tuple[JobRecord, ...] = ()
         jobs = self._client.jobs.list(
             collection=self._collection, resource_id=resource_id, tag=tag, include="schedules", page_size=200
         )
         try:
             for job in jobs:
                 record = record_of(job)
-                found += () if record is None else (record,)
+                records += () if record is None else (record,)
         except InvalidQuery as refused:
             if not self._is_unknown(refused):
                 raise
-        return found
+        return records
 
     def _delete(self, *, resource_id: str | None = None, tag: str | None = None) -> int:
         """Counts the jobs and deletes that many; repeats this if other processes changed the count meanwhile.

@@ -35,8 +35,8 @@ def access(url: str | None, client_id: str | None, secret: str | None, environme
         client_id, secret = environment.get(CLIENT_ID), environment.get(SECRET)
         where = f"{CLIENT_ID} and {SECRET}"
     if not client_id or not secret:
-        given = "client id" if client_id else "secret" if secret else None
-        missing = f"{where} must be given together: only the {given} is set" if given else "the credential is missing"
+        part = "client id" if client_id else "secret" if secret else None
+        missing = f"{where} must be given together: only the {part} is set" if part else "the credential is missing"
         raise ConfigError(f"{missing}; give client_id= and secret=, or set {CLIENT_ID} and {SECRET}")
     return Access(_address(url or environment.get(URL), environment), client_id, secret)
 
@@ -78,17 +78,17 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _address(given: str | None, environment: Mapping[str, str]) -> str:
-    if not given:
+def _address(url: str | None, environment: Mapping[str, str]) -> str:
+    if not url:
         raise ConfigError(f"the address is missing: give url= or set {URL} to the stack's output ApiUrl")
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(url)
         _ = parts.port  # raises ValueError for a port out of range
     except ValueError as wrong:
-        raise ConfigError(f"the address {given!r} cannot be read: {wrong}") from wrong
+        raise ConfigError(f"the address {url!r} cannot be read: {wrong}") from wrong
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(f"the address must begin with https:// or http:// and name a host, not {given!r}")
+        raise ConfigError(f"the address must begin with https:// or http:// and name a host, not {url!r}")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ConfigError("the address must have no credential, no query and no fragment")
-    check_secure(given, environment)
-    return given.rstrip("/").removesuffix("/v1")
+    check_secure(url, environment)
+    return url.rstrip("/").removesuffix("/v1")

@@ -19,13 +19,13 @@ class Page(Generic[T]):
 
     @property
     def next_cursor(self) -> str | None:
-        found: str | None = self._json.get("nextCursor")
-        return found
+        cursor: str | None = self._json.get("nextCursor")
+        return cursor
 
     @property
     def total(self) -> int | None:
-        found: int | None = self._json.get("total")
-        return found
+        total_: int | None = self._json.get("total")
+        return total_
 
     def to_json(self) -> dict[str, Any]:
         """Returns the JSON of the page."""

@@ -77,8 +77,8 @@ def _beginning(content: bytes) -> str:
     return text or "the answer has no text"
 
 
-def _field_errors(given: Any) -> list[FieldError]:
-    rows = given if isinstance(given, list) else []
+def _field_errors(value: Any) -> list[FieldError]:
+    rows = value if isinstance(value, list) else []
     return [
         FieldError(str(each.get("field")), str(each.get("reason")), each.get("position"))
         for each in rows

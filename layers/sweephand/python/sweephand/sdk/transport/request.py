@@ -85,12 +85,12 @@ class Request:
         return None if wanted is None else header("if_match", wanted)
 
 
-def part(given: Named, own: str | None = None) -> str:
+def part(named: Named, own: str | None = None) -> str:
     """Returns an id or a name, quoted for a path. own: see `name_of`. Raises InvalidArgument.
 
     Refuses `.`, `..` and a slash, which would lead to another resource: the gateway reads `%2F` as a slash.
     """
-    name = name_of(given, own)
+    name = name_of(named, own)
     if name in {".", ".."}:
         raise InvalidArgument("id or name", f"must not be {name!r}: in a path it leads to another resource")
     if "/" in name:
@@ -102,25 +102,25 @@ def part(given: Named, own: str | None = None) -> str:
         raise InvalidArgument("id or name", f"must be Unicode: {wrong}") from wrong
 
 
-def header(argument: str, given: str) -> str:
+def header(argument: str, value: str) -> str:
     """Returns the value of a header. Raises InvalidArgument for a value that no header can contain."""
-    if not (given.isascii() and given.isprintable()):
-        raise InvalidArgument(argument, f"must be printable ASCII, not {given!r}")
-    return given
+    if not (value.isascii() and value.isprintable()):
+        raise InvalidArgument(argument, f"must be printable ASCII, not {value!r}")
+    return value
 
 
-def name_of(given: Named, own: str | None = None) -> str:
+def name_of(named: Named, own: str | None = None) -> str:
     """Returns the id of an answer, or its name if it has no id; a string as it is. Raises InvalidArgument.
 
     own: the preferred member, such as `runId` if a run is wanted and the answer refers to one.
     """
-    found: object = given
-    if isinstance(given, Model):
-        facts = given.to_json()
-        found = next((facts[name] for name in (own, *NAMES) if name in facts), None)
-    if not isinstance(found, str) or not found:
-        raise InvalidArgument("id or name", f"must be a string that is not empty, or an answer with one, not {given!r}")
-    return found
+    text: object = named
+    if isinstance(named, Model):
+        facts = named.to_json()
+        text = next((facts[name] for name in (own, *NAMES) if name in facts), None)
+    if not isinstance(text, str) or not text:
+        raise InvalidArgument("id or name", f"must be a string that is not empty, or an answer with one, not {named!r}")
+    return text
 
 
 def several(value: Any) -> Any:

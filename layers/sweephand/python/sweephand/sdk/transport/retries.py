@@ -51,14 +51,14 @@ def fault_allows(fault: TransportError, *, repeatable: bool) -> bool:
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     """Returns the wait of a Retry-After, which is a number of seconds or a date; None without a valid one."""
-    given = headers.get("retry-after", "").strip()
-    if given.isascii() and given.isdigit():
-        return float(given)
-    if not given:
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    if not text:
         return None
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 - few services write a date
 
     try:
-        return max(0.0, (parsedate_to_datetime(given) - now).total_seconds())
+        return max(0.0, (parsedate_to_datetime(text) - now).total_seconds())
     except (ValueError, TypeError):
         return None

@@ -127,20 +127,20 @@ class Attempts:
         else:
             self._carry_out(Held(claimed.task.run_id, owner, message, Event()), claimed.task)
 
-    def _carry_out(self, held: Held, given: models.Task) -> None:
-        task = self._tasks.get(given.name)
+    def _carry_out(self, held: Held, claimed: models.Task) -> None:
+        task = self._tasks.get(claimed.name)
         if task is None:
-            log.warning('the task "%s" is unknown to this worker; the run %s is returned', given.name, held.run_id)
-            self._settle(held, given.attempt, Outcome("unknown_task"))
+            log.warning('the task "%s" is unknown to this worker; the run %s is returned', claimed.name, held.run_id)
+            self._settle(held, claimed.attempt, Outcome("unknown_task"))
             return
         with self._lock:
             self._held[held.owner] = held
         try:
-            outcome = self._outcome(task, run_of(given, held.stop))
+            outcome = self._outcome(task, run_of(claimed, held.stop))
         finally:
             with self._lock:
                 del self._held[held.owner]
-        self._settle(held, given.attempt, outcome)
+        self._settle(held, claimed.attempt, outcome)
 
     def _outcome(self, task: Task, run: TaskRun) -> Outcome:
         """Calls the task. Turns everything it raises into an outcome, so that no task ends its worker."""
@@ -318,19 +318,19 @@ def run_id_of(body: str) -> str | None:
     return None
 
 
-def run_of(given: models.Task, stop: Event) -> TaskRun:
-    payload: Any = given.body if given.payload is None else given.payload
+def run_of(claimed: models.Task, stop: Event) -> TaskRun:
+    payload: Any = claimed.body if claimed.payload is None else claimed.payload
     return TaskRun(
-        id=given.run_id,
-        task=given.name,
-        planned_at=given.planned_at,
-        attempt=given.attempt,
-        max_attempts=given.max_attempts,
+        id=claimed.run_id,
+        task=claimed.name,
+        planned_at=claimed.planned_at,
+        attempt=claimed.attempt,
+        max_attempts=claimed.max_attempts,
         payload=payload,
-        job_id=given.job_id,
-        resource_id=given.resource_id,
-        tags=tuple(given.tags or ()),
-        traceparent=given.traceparent,
+        job_id=claimed.job_id,
+        resource_id=claimed.resource_id,
+        tags=tuple(claimed.tags or ()),
+        traceparent=claimed.traceparent,
         stopping=stop,
     )
 

@@ -92,10 +92,10 @@ class TaskRun:
         """Returns an instant as it is sent. Raises BadReschedule for one that is not later than this run."""
         text = instant_text(at) if isinstance(at, datetime) else at
         try:
-            found = instants.parse_instant(text, "at")
+            instant = instants.parse_instant(text, "at")
         except InvalidRequest as wrong:
             raise BadReschedule(f"reschedule cannot read the instant {at!r}: {wrong}") from wrong
-        if found <= self.planned_at:
+        if instant <= self.planned_at:
             raise BadReschedule(f"reschedule needs an instant after this run, due at {self.planned_at}, not {text}")
         return str(text)
 
@@ -135,17 +135,17 @@ class Task:
         """Returns the arguments: the run for the parameter `run`, and the payload's members for all others."""
         wanted = inspect.signature(self.function).parameters
         payload = {} if run.payload is None else run.payload
-        given: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         if any(name != RUN for name in wanted):
             if not isinstance(payload, Mapping):
                 raise BadPayload(f"the payload must be an object, not {type(payload).__name__}")
-            given = {str(name): value for name, value in payload.items()}
-        given |= {RUN: run} if RUN in wanted else {}
+            arguments = {str(name): value for name, value in payload.items()}
+        arguments |= {RUN: run} if RUN in wanted else {}
         try:
-            inspect.signature(self.function).bind(**given)
+            inspect.signature(self.function).bind(**arguments)
         except TypeError as wrong:
             raise BadPayload(f"the payload does not fit: {wrong}") from wrong
-        return given
+        return arguments
 
     def read(self, payload: Any) -> Any:
         """Returns the payload, converted by the schema if there is one. Raises BadPayload."""
@@ -230,9 +230,9 @@ def _sendable(payload: Any) -> Any:
     return held
 
 
-def exception_types(given: object) -> tuple[type[BaseException], ...]:
+def exception_types(value: object) -> tuple[type[BaseException], ...]:
     """Returns `never_on` as a tuple: from one class or several. Raises ConfigError for anything else."""
-    several = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | type) else (given,)
+    several = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | type) else (value,)
     for each in several:
         if not (isinstance(each, type) and issubclass(each, BaseException)):
             raise ConfigError(f"never_on needs classes of exceptions, such as `(ValueError,)`, not {each!r}")
@@ -249,12 +249,12 @@ def seconds_of(interval: str | float | timedelta) -> int:
     if isinstance(interval, int | float):
         return ceil(interval)
     try:
-        found = duration.read(interval.strip(), "interval")
+        length = duration.read(interval.strip(), "interval")
     except (AttributeError, InvalidRequest) as wrong:
         raise ValueError(f'an interval must be such as "30s", "5m", "2h" or "1d", not {interval!r}') from wrong
-    if found.months:
+    if length.months:
         raise ValueError(f"an interval of months has no fixed length: {interval!r}")
-    return found.seconds
+    return length.seconds
 
 
 def interval_text(interval: str | float | timedelta) -> str:

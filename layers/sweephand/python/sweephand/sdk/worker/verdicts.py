@@ -61,9 +61,9 @@ class Discard:
         _check_text(self.reason, "Discard needs a reason")
 
 
-def _check_text(given: object, needs: str) -> None:
-    if not isinstance(given, str) or not given:
-        raise ConfigError(f"{needs}, as a string that is not empty, not {given!r}")
+def _check_text(text: object, needs: str) -> None:
+    if not isinstance(text, str) or not text:
+        raise ConfigError(f"{needs}, as a string that is not empty, not {text!r}")
 
 
 Verdict = Retry | Delay | MoveTo | Discard

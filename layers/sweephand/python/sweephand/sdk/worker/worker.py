@@ -280,18 +280,18 @@ class Worker:
         Logs a warning if this machine's clock is off.
         """
         versions = [None] if self.version is None else [None, self.version]
-        found = [self._registered(version) for version in versions]
+        registered = [self._registered(version) for version in versions]
         self.apply()
         skew.warn(log, self.client.clock_ahead_s)
         if self.queue is None:
-            self.queue = SqsQueue(found[0].region)
-        return [(each.queue_url, each.version) for each in found]
+            self.queue = SqsQueue(registered[0].region)
+        return [(each.queue_url, each.version) for each in registered]
 
     def _registered(self, version: str | None) -> Any:
-        given: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         if version is not None:
-            given = {"version": version, "tasks": sorted(task.name for task in self._tasks.all())}
-        return self.client.applications.register(self.application, **given)
+            members = {"version": version, "tasks": sorted(task.name for task in self._tasks.all())}
+        return self.client.applications.register(self.application, **members)
 
     def run(self) -> None:
         """Carries out tasks until SIGTERM or SIGINT. Running tasks then finish; a later signal ends them at once.
@@ -401,14 +401,14 @@ def _ends(schedule: Body) -> bool:
     return "at" in schedule or "endTime" in schedule
 
 
-def _check_name(argument: str, given: object) -> None:
-    if not (isinstance(given, str) and given):
-        raise ConfigError(f'{argument} must be a name, such as "billing", not {given!r}')
+def _check_name(argument: str, name: object) -> None:
+    if not (isinstance(name, str) and name):
+        raise ConfigError(f'{argument} must be a name, such as "billing", not {name!r}')
 
 
-def _check_called(given: object, example: str) -> None:
+def _check_called(function: object, example: str) -> None:
     """Raises ConfigError for a decorator without parentheses, which receives the function itself."""
-    if callable(given):
+    if callable(function):
         raise ConfigError(f"`@worker.{example.partition('(')[0]}` needs parentheses: write `@worker.{example}`")
 
 

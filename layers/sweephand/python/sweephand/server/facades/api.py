@@ -156,15 +156,15 @@ class Api(ABC):
         return None if request is None else claimed_identity(request.headers.get("authorization"))
 
     def _answer(self, request: Request) -> tuple[Route | None, Caller | None, Answer]:
-        found = self.routes.find(request.method, request.path)
-        if isinstance(found, frozenset):
+        match = self.routes.find(request.method, request.path)
+        if isinstance(match, frozenset):
             rates.let_in(self.world, self._identify(request).tenant)
-            if not found:
+            if not match:
                 raise NotFound(self.no_such_path(request))
-            taken = ", ".join(sorted(found))
+            taken = ", ".join(sorted(match))
             refused = self.no_such_method(request, taken)
             return None, None, replace(refused, headers={**refused.headers, "Allow": taken})
-        route, parameters = found
+        route, parameters = match
         caller = None
         try:
             if route.scope is not None:

@@ -94,8 +94,8 @@ def job_body(
     if "recurrence" in shown:
         shown["recurrence"] = _recurrence(shown["recurrence"])
     shown["state"] = state_of(planned)
-    there = progress[planned.schedules[0].id] if planned.schedules else Progress()
-    shown["status"] = _status(collection, planned, there, now)
+    progress_of_job = progress[planned.schedules[0].id] if planned.schedules else Progress()
+    shown["status"] = _status(collection, planned, progress_of_job, now)
     return {
         "id": job_id(collection, job),
         "type": TYPE,
@@ -137,9 +137,9 @@ def _recurrence(stored: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def _both_names(given: Mapping[str, Any]) -> dict[str, Any]:
+def _both_names(recurrence: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a monthly occurrence with the member names of the documentation and of the Python client."""
-    return {**given, "Occurrence": given["occurrence"]} if "occurrence" in given else dict(given)
+    return {**recurrence, "Occurrence": recurrence["occurrence"]} if "occurrence" in recurrence else dict(recurrence)
 
 
 def _action(job: Job, stored: Mapping[str, Any], usual_s: int, durations: Callable[[int], str]) -> dict[str, Any]:

@@ -64,16 +64,16 @@ def patched(body: object, before: Collection) -> Collection:
 
 
 def _read(named: Mapping[str, Any], before: Collection) -> Collection:
-    given = {"properties": {}, **COLLECTION(named, "")}
-    _check_tags(given.get("tags", {}))
-    properties = given["properties"]
+    members = {"properties": {}, **COLLECTION(named, "")}
+    _check_tags(members.get("tags", {}))
+    properties = members["properties"]
     name = properties.get("sku", {}).get("name", "Standard")
     names = {each: before.attributes[each] for each in ("subscription", "group", "name")}
     return replace(
         before,
         state=CollectionState.ENABLED if properties.get("state", "Enabled") == "Enabled" else CollectionState.DISABLED,
         quota=_quota(properties.get("quota", {}), PLANS[name]),
-        attributes=names | given,
+        attributes=names | members,
     )
 
 
@@ -85,16 +85,16 @@ def _check_tags(tags: Mapping[str, str]) -> None:
         raise InvalidRequest("tags", f"{reason} characters")
 
 
-def _quota(given: Mapping[str, Any], plan: Plan) -> Quota:
-    most = given.get("maxJobCount", plan.jobs)
+def _quota(members: Mapping[str, Any], plan: Plan) -> Quota:
+    most = members.get("maxJobCount", plan.jobs)
     if most > plan.jobs:
         raise InvalidRequest("properties.quota.maxJobCount", f"must be within 1..{plan.jobs} in this plan, not {most}")
-    recurrence = given.get("maxRecurrence", {"frequency": plan.frequency})
+    recurrence = members.get("maxRecurrence", {"frequency": plan.frequency})
     least_s = UNIT_S[recurrence["frequency"]] * recurrence.get("interval", 1)
     if least_s < plan.least_s:
         reason = f"is faster than the plan allows, which is every {plan.frequency.lower()}"
         raise InvalidRequest("properties.quota.maxRecurrence", reason)
-    return Quota(max_jobs=most, max_runs_per_job=given.get("maxJobOccurrence"), min_interval_s=least_s)
+    return Quota(max_jobs=most, max_runs_per_job=members.get("maxJobOccurrence"), min_interval_s=least_s)
 
 
 def switched(collection: Collection, *, on: bool) -> Collection:

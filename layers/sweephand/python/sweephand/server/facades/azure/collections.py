@@ -31,9 +31,9 @@ def list_of_group(ctx: Context) -> Answer:
 
 def _list(ctx: Context, beginning: str) -> Answer:
     """Lists collections by name. Only those of the page are read in full."""
-    found = tenants.addresses_at(ctx.world.table, ctx.tenant, FACADE, beginning)
-    page = lists.page(ctx, sorted(found, key=lambda address: (address.split("/")[-2], address)))
-    shown = tenants.collections_named(ctx.world.table, ctx.tenant, (found[address] for address in page["value"]))
+    addresses = tenants.addresses_at(ctx.world.table, ctx.tenant, FACADE, beginning)
+    page = lists.page(ctx, sorted(addresses, key=lambda address: (address.split("/")[-2], address)))
+    shown = tenants.collections_named(ctx.world.table, ctx.tenant, (addresses[address] for address in page["value"]))
     return Answer(200, {**page, "value": [fields.body(each, ctx.version) for each in shown]})
 
 
@@ -48,9 +48,9 @@ def _answer(ctx: Context, collection: Collection, status: int = 200) -> Answer:
 def put(ctx: Context) -> Answer:
     body = ctx.body()
     for _ in range(TRIES):
-        there = ctx.find_collection()
-        if there is not None:
-            return _change(ctx, there, lambda before: fields.read(body, before))
+        current = ctx.find_collection()
+        if current is not None:
+            return _change(ctx, current, lambda before: fields.read(body, before))
         wanted = fields.read(body, _new(ctx))
         try:
             return _answer(ctx, tenancy.create_collection(ctx.world, wanted, ctx.actor, _places(ctx)), 201)
@@ -91,11 +91,11 @@ def _switch(ctx: Context, *, on: bool) -> Answer:
     return Answer(200)
 
 
-def _change(ctx: Context, there: Collection, edit: Callable[[Collection], Collection]) -> Answer:
-    wanted = edit(there)
-    if fields.plan_name(wanted) == fields.FREE != fields.plan_name(there):
-        free_plan.check_jobs(ctx, there)
-    changed = tenancy.change_collection(ctx.world, ctx.tenant, there.name, edit, None, ctx.actor, _places(ctx))
+def _change(ctx: Context, current: Collection, edit: Callable[[Collection], Collection]) -> Answer:
+    wanted = edit(current)
+    if fields.plan_name(wanted) == fields.FREE != fields.plan_name(current):
+        free_plan.check_jobs(ctx, current)
+    changed = tenancy.change_collection(ctx.world, ctx.tenant, current.name, edit, None, ctx.actor, _places(ctx))
     return _answer(ctx, changed)
 
 

@@ -47,12 +47,12 @@ class Context(RequestContext):
     @property
     def query(self) -> Mapping[str, str]:
         """The parameters, by their names in lower case, because Azure ignores their case."""
-        given = self.request.query
-        found = {name.lower(): value for name, value in given.items()}
-        if len(found) < len(given):
-            twice = next(name for name in given if sum(name.lower() == each.lower() for each in given) > 1)
+        sent = self.request.query
+        by_name = {name.lower(): value for name, value in sent.items()}
+        if len(by_name) < len(sent):
+            twice = next(name for name in sent if sum(name.lower() == each.lower() for each in sent) > 1)
             raise InvalidRequest(twice[:100], "is given twice (upper and lower case mean the same)")
-        return found
+        return by_name
 
     def body(self) -> Any:
         if len(self.request.body) > MAX_BODY:
@@ -67,12 +67,12 @@ class Context(RequestContext):
 
     def check_version(self) -> None:
         """Raises InvalidRequest unless the request has a known api-version."""
-        given = self.query.get("api-version")
-        if not given:
+        version = self.query.get("api-version")
+        if not version:
             reason = f"the parameter api-version is required: {', '.join(VERSIONS)}"
             raise InvalidRequest(None, reason, code="MissingApiVersionParameter")
-        if given not in VERSIONS:
-            reason = f"the api-version {given[:40]} is not known: use one of {', '.join(VERSIONS)}"
+        if version not in VERSIONS:
+            reason = f"the api-version {version[:40]} is not known: use one of {', '.join(VERSIONS)}"
             raise InvalidRequest(None, reason, code="InvalidApiVersionParameter")
 
     # Names
@@ -85,9 +85,9 @@ class Context(RequestContext):
             ("collection", _COLLECTION),
             ("job", _JOB),
         ):
-            given = self.parameters.get(parameter)
-            if given is not None and not pattern.fullmatch(given):
-                raise InvalidRequest(parameter, f"is not a valid name: {given[:100]}")
+            name = self.parameters.get(parameter)
+            if name is not None and not pattern.fullmatch(name):
+                raise InvalidRequest(parameter, f"is not a valid name: {name[:100]}")
 
     def address(self, *parameters: str) -> str:
         """Returns the beginning of an address: names in lower case, each followed by a slash."""
@@ -102,10 +102,10 @@ class Context(RequestContext):
 
     def collection(self) -> Collection:
         """Returns the collection of the path. Raises NotFound."""
-        found = self.find_collection()
-        if found is None:
+        current = self.find_collection()
+        if current is None:
             raise NotFound(f"the job collection {self.parameters['collection']} does not exist")
-        return found
+        return current
 
     def find_job(self, collection: Collection) -> views.Row | None:
         """Finds the job of the path. Job names are stored in lower case."""
@@ -124,8 +124,8 @@ class Context(RequestContext):
 
     def once(self, request: str) -> Once | None:
         """Returns the key that identifies repetitions of this request by the client."""
-        given = self.request.headers.get(REQUEST_ID)
-        if not given:
+        client_id = self.request.headers.get(REQUEST_ID)
+        if not client_id:
             return None
-        key = hashlib.sha256(f"azure {request} {given}".encode()).hexdigest()
+        key = hashlib.sha256(f"azure {request} {client_id}".encode()).hexdigest()
         return Once(key, "")

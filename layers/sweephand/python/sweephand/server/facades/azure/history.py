@@ -75,13 +75,13 @@ class Place(NamedTuple):
         return "-".join(map(str, self))
 
     @classmethod
-    def read(cls, given: str | None) -> Place | None:
+    def read(cls, text: str | None) -> Place | None:
         """Reads `$skiptoken`. Raises InvalidRequest."""
-        if given is None:
+        if text is None:
             return None
-        if not _PLACE.fullmatch(given):
+        if not _PLACE.fullmatch(text):
             raise InvalidRequest("$skiptoken", "must come from a nextLink, unchanged")
-        return cls(*map(int, given.split("-")))
+        return cls(*map(int, text.split("-")))
 
 
 def list_all(ctx: Context) -> Answer:
@@ -95,21 +95,21 @@ def list_all(ctx: Context) -> Answer:
     records = _records(ctx, planned, place, page.end)
     if status == "Postponed" or wanted.get("state") not in {None, bodies.state_of(planned)}:
         records = iter(())
-    found: list[Record] = []
+    executions: list[Record] = []
     left, link = page.skip, None
     for looked_at, (after, record) in enumerate(records):
-        if page.top is None and (len(found) == lists.PAGE or looked_at == most):
+        if page.top is None and (len(executions) == lists.PAGE or looked_at == most):
             link = lists.next_link(ctx, skip=left, skiptoken=place)
             break
         place = after
         if status in {None, _status(record)}:
             if left == 0:
-                found.append(record)
+                executions.append(record)
             left = max(0, left - 1)
-        if len(found) == page.top:
+        if len(executions) == page.top:
             break
     base, name = bodies.job_id(collection, planned.job), bodies.job_name(collection, planned.job)
-    return Answer(200, {"value": [_body(each, planned.job, base, name) for each in found], "nextLink": link})
+    return Answer(200, {"value": [_body(each, planned.job, base, name) for each in executions], "nextLink": link})
 
 
 def _records(ctx: Context, planned: Planned, begin: Place | None, wanted: int) -> Iterator[tuple[Place, Record]]:
@@ -122,8 +122,8 @@ def _records(ctx: Context, planned: Planned, begin: Place | None, wanted: int) -
         return
     schedule = planned.schedules[0]
     until = None if begin is None else from_ms(begin.began_ms)
-    found = views.with_attempts(ctx.world.table, schedule.tenant, schedule.id, until, wanted + 2)
-    kept = ((run, attempts) for run, attempts in found if not run.is_gone(ctx.now))
+    with_attempts = views.with_attempts(ctx.world.table, schedule.tenant, schedule.id, until, wanted + 2)
+    kept = ((run, attempts) for run, attempts in with_attempts if not run.is_gone(ctx.now))
     newest: list[tuple[Run, list[Attempt]]] = []
     if begin is None:
         newest = _newest(schedule, kept)

@@ -52,9 +52,9 @@ def put(ctx: Context) -> Answer:
     named = _named(ctx)
     collection = ctx.collection()
     for _ in range(TRIES):
-        there = ctx.find_job(collection)
-        if there is not None:
-            return _change(ctx, collection, there.job_id, Operation.REPLACE, lambda _: named, ALL)
+        entry = ctx.find_job(collection)
+        if entry is not None:
+            return _change(ctx, collection, entry.job_id, Operation.REPLACE, lambda _: named, ALL)
         try:
             return _create(ctx, collection, named, ctx.parameters["job"])
         except Conflict as refused:
@@ -86,13 +86,13 @@ def patch(ctx: Context) -> Answer:
     """Changes the members that are sent; objects merge. A job is planned again if its times are among them."""
     named = _named(ctx)
     collection = ctx.collection()
-    there = ctx.job(collection)
+    current = ctx.job(collection)
 
     def merge(planned: Planned) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = merged(_properties(planned), named)
-        return found
+        patched: Mapping[str, Any] = merged(_properties(planned), named)
+        return patched
 
-    return _change(ctx, collection, there.job.id, Operation.PATCH, merge, TIMES)
+    return _change(ctx, collection, current.job.id, Operation.PATCH, merge, TIMES)
 
 
 def _properties(planned: Planned) -> dict[str, Any]:
@@ -167,11 +167,11 @@ def _answer(ctx: Context, collection: Collection, planned: Planned, status: int 
     return Answer(status, body)
 
 
-def _bodies(ctx: Context, collection: Collection, found: Sequence[Planned], *, in_list: bool) -> list[dict[str, Any]]:
+def _bodies(ctx: Context, collection: Collection, jobs: Sequence[Planned], *, in_list: bool) -> list[dict[str, Any]]:
     durations = bodies.Client.of(ctx.request.headers.get("user-agent", "")).durations(in_list=in_list)
-    schedules = [schedule for each in found for schedule in each.schedules]
+    schedules = [schedule for each in jobs for schedule in each.schedules]
     progress = totals.progress_of(ctx.world.table, schedules, ctx.now)
-    return [bodies.job_body(collection, each, progress, ctx.now, durations) for each in found]
+    return [bodies.job_body(collection, each, progress, ctx.now, durations) for each in jobs]
 
 
 def list_all(ctx: Context) -> Answer:
@@ -182,9 +182,9 @@ def list_all(ctx: Context) -> Answer:
     filters = views.Filters(collection=collection.name, state=STATES[wanted] if wanted else None)
     rows = views.listed(ctx.world.table, ctx.tenant, filters, None, end)
     page = lists.page(ctx, (row.job_id for row in rows))
-    there = views.jobs_with_schedules(ctx.world.table, ctx.tenant, page["value"])
-    found = [Planned(job, tuple(schedules)) for job, schedules in there if filters.hold_now(job, schedules)]
-    return Answer(200, {**page, "value": _bodies(ctx, collection, found, in_list=True)})
+    with_schedules = views.jobs_with_schedules(ctx.world.table, ctx.tenant, page["value"])
+    fitting = [Planned(job, tuple(schedules)) for job, schedules in with_schedules if filters.hold_now(job, schedules)]
+    return Answer(200, {**page, "value": _bodies(ctx, collection, fitting, in_list=True)})
 
 
 def delete(ctx: Context) -> Answer:

@@ -31,5 +31,5 @@ def read(ctx: Context) -> Answer:
 
 def operations(_: Context) -> Answer:
     """Lists the operations on each kind of resource."""
-    found = [f"{kind}/{operation}" for kind, operations in OPERATIONS.items() for operation in operations]
-    return Answer(200, {"value": [{"name": name} for name in found]})
+    names = [f"{kind}/{operation}" for kind, operations in OPERATIONS.items() for operation in operations]
+    return Answer(200, {"value": [{"name": name} for name in names]})

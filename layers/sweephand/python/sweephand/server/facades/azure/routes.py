@@ -61,9 +61,9 @@ class AzureApi(Api):
         headers = {**answer["headers"], "x-ms-request-id": request_id, "cache-control": "no-cache"}
         if headers["content-type"] == "application/json":
             headers["content-type"] = "application/json; charset=utf-8"
-        given = {name.lower(): value for name, value in event.get("headers", {}).items()}.get(REQUEST_ID, "")
-        if given.isascii() and given.isprintable() and 0 < len(given) <= 200:
-            headers[REQUEST_ID] = given
+        request_name = {name.lower(): value for name, value in event.get("headers", {}).items()}.get(REQUEST_ID, "")
+        if request_name.isascii() and request_name.isprintable() and 0 < len(request_name) <= 200:
+            headers[REQUEST_ID] = request_name
         return {**answer, "headers": headers}
 
     def operate(self, visit: Visit) -> Answer:

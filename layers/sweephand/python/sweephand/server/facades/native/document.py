@@ -32,8 +32,8 @@ def _text_and_tag() -> tuple[str, str]:
     return text, f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
-def _knows(given: str, tag: str) -> bool:
-    return given.strip() == "*" or tag in {each.strip().removeprefix("W/") for each in given.split(",")}
+def _knows(header: str, tag: str) -> bool:
+    return header.strip() == "*" or tag in {each.strip().removeprefix("W/") for each in header.split(",")}
 
 
 @cache

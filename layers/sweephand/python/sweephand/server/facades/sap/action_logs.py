@@ -72,10 +72,10 @@ def _of_entries(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[L
         if schedule_id is None and entry.operation in OF_JOB:
             yield at, {"type": OF_JOB[entry.operation], **common}
         for before, after in entry.schedules:
-            there = after or before
-            if there is not None and schedule_id in {None, there.id}:
+            schedule = after or before
+            if schedule is not None and schedule_id in {None, schedule.id}:
                 kind = OF_SCHEDULE.get(entry.operation) or _kind(before, after)
-                yield at, {"type": kind, **common, "scheduleId": there.id}
+                yield at, {"type": kind, **common, "scheduleId": schedule.id}
 
 
 def _kind(before: Schedule | None, after: Schedule | None) -> str:
@@ -95,13 +95,13 @@ def _replaced(entries: Iterable[Entry], schedule_id: str | None) -> Iterator[Sch
 
 def _ended(states: Iterable[Schedule]) -> Iterable[Line]:
     """Returns the service's own deactivations, each only once, even if several changes found it."""
-    found: dict[tuple[str, datetime], Line] = {}
+    lines: dict[tuple[str, datetime], Line] = {}
     for each in states:
         if each.completed_at is not None and each.state_reason in BY_ITSELF:
             kind = _deactivation(each, each.completed_at)
             line = {"type": kind, "time": shown(each.completed_at), "user": None, "scheduleId": each.id}
-            found[each.id, each.completed_at] = epoch_ms(each.completed_at), line
-    return found.values()
+            lines[each.id, each.completed_at] = epoch_ms(each.completed_at), line
+    return lines.values()
 
 
 def _deactivation(schedule: Schedule, at: datetime) -> str:

@@ -94,8 +94,8 @@ def schedule_body(schedule: Schedule, payload: Payload | None, now: datetime) ->
 
 
 def instant_of(schedule: Schedule, name: str) -> datetime | None:
-    given = schedule.timing.get(name)
-    return None if given is None else parse_instant(given, name)
+    text = schedule.timing.get(name)
+    return None if text is None else parse_instant(text, name)
 
 
 # Runs

@@ -29,10 +29,10 @@ def read(ctx: Context) -> Answer:
 
 def put(ctx: Context) -> Answer:
     """Sets the limit for all jobs of the caller or of the named tenant, from the next run that waits on."""
-    given = ctx.body()
-    if not isinstance(given, dict) or set(given) != {NAME}:
+    body = ctx.body()
+    if not isinstance(body, dict) or set(body) != {NAME}:
         raise InvalidRequest(None, "Unallowed Configuration")
-    seconds = _seconds(given[NAME])
+    seconds = _seconds(body[NAME])
     tenant = ctx.existing_tenant()
     make_collection(ctx, tenant)
     tenancy.change_collection(

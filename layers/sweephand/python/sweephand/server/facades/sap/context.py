@@ -57,14 +57,14 @@ class Context(RequestContext):
 
     def named_tenant(self) -> str | None:
         """Returns the tenant that a caller of provider level asks for. Raises InvalidRequest for a tenant's caller."""
-        given = self.option("tenantId")
-        if given is None:
+        tenant = self.option("tenantId")
+        if tenant is None:
             return None
         if not self.caller.provider:
             raise InvalidRequest(None, "tenantId is for callers of provider level")
-        if not is_tenant_name(given):
+        if not is_tenant_name(tenant):
             raise InvalidRequest(None, "Invalid tenantId")
-        return given
+        return tenant
 
     def refuse_tenant_header(self) -> None:
         """Raises InvalidRequest for a header of the native API that would have no effect here."""
@@ -74,16 +74,16 @@ class Context(RequestContext):
 
     def option(self, name: str) -> str | None:
         """Returns a query parameter; ignores the value that SAP's client sends for an option without one."""
-        given = self.query.get(name)
-        return None if given in (None, "", "undefined") else given
+        value = self.query.get(name)
+        return None if value in (None, "", "undefined") else value
 
     def flag(self, name: str, *, usual: bool) -> bool:
-        given = self.option(name)
-        if given is None:
+        value = self.option(name)
+        if value is None:
             return usual
-        if given not in {"true", "false"}:
+        if value not in {"true", "false"}:
             raise InvalidRequest(None, f"{name} must be true or false")
-        return given == "true"
+        return value == "true"
 
     def body(self) -> Any:
         if len(self.request.body) > MAX_BODY:
@@ -99,20 +99,20 @@ class Context(RequestContext):
 
     # Job and schedule of the path
 
-    def job_key(self, given: str | None = None) -> tuple[str, str]:
+    def job_key(self, integer_id: str | None = None) -> tuple[str, str]:
         """Returns tenant and id of the job with the integer id of the path. Raises NotFound, also for others' jobs."""
-        integer = self.parameters["job"] if given is None else given
+        integer = self.parameters["job"] if integer_id is None else integer_id
         if not _INTEGER.fullmatch(integer):
             raise NotFound("Job Not Found")
-        found = self.ordinals.find(int(integer), self.caller.tenant or self.named_tenant())
-        if found is None:
+        place = self.ordinals.find(int(integer), self.caller.tenant or self.named_tenant())
+        if place is None:
             raise NotFound("Job Not Found")
-        return found
+        return place
 
-    def find(self, given: str | None = None) -> Planned:
+    def find(self, integer_id: str | None = None) -> Planned:
         """Returns the job with its schedules. Raises NotFound."""
         try:
-            planned = lookup.find(self.world, *self.job_key(given))
+            planned = lookup.find(self.world, *self.job_key(integer_id))
         except NotFound as unknown:
             raise NotFound("Job Not Found") from unknown
         return _made_here(planned, planned.job)
@@ -124,16 +124,16 @@ class Context(RequestContext):
             raise NotFound("Job Not Found") from unknown
         return _made_here(job, job)
 
-    def find_schedule(self, planned: Planned, given: str | None = None) -> Schedule:
+    def find_schedule(self, planned: Planned, schedule_id: str | None = None) -> Schedule:
         """Returns a job's schedule: the one in the path, or the given one. Raises NotFound."""
         try:
-            return lookup.find_schedule(planned, self.parameters["schedule"] if given is None else given)
+            return lookup.find_schedule(planned, self.parameters["schedule"] if schedule_id is None else schedule_id)
         except NotFound as unknown:
             raise NotFound("Schedule Not Found") from unknown
 
 
-def _made_here(found: T, job: Job) -> T:
+def _made_here(resource: T, job: Job) -> T:
     """Raises NotFound for a job that this facade did not make."""
     if job.facade != FACADE:
         raise NotFound("Job Not Found")
-    return found
+    return resource

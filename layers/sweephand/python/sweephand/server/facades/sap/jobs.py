@@ -78,8 +78,8 @@ def list_all(ctx: Context) -> Answer:
     if asks_for_one(ctx):
         return _one_of_the_list(ctx)
     page = page_of(ctx.query)
-    total, found = job_list.listed(ctx, page)
-    return Answer(200, envelope("/scheduler/jobs", page, total, found))
+    total, listed = job_list.listed(ctx, page)
+    return Answer(200, envelope("/scheduler/jobs", page, total, listed))
 
 
 def asks_for_one(ctx: Context) -> bool:
@@ -92,12 +92,12 @@ def _one_of_the_list(ctx: Context) -> Answer:
     if ctx.option("page_size") is not None or ctx.option("offset") is not None:
         raise InvalidRequest(None, "Invalid query")
     integer, name = ctx.option("jobId"), ctx.option("name")
-    found = ctx.find(integer) if integer is not None else find_named(ctx, name or "")
-    if found is None:
+    planned = ctx.find(integer) if integer is not None else find_named(ctx, name or "")
+    if planned is None:
         raise NotFound("Job Not Found")
-    if name is not None and found.job.name != name:
+    if name is not None and planned.job.name != name:
         raise InvalidRequest(None, "Invalid query")
-    return _read(ctx, found)
+    return _read(ctx, planned)
 
 
 def find_named(ctx: Context, name: str) -> Planned | None:
@@ -137,17 +137,17 @@ def put(ctx: Context) -> Answer:
 def _update(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
 
-    def edit(there: Planned, stored: Mapping[str, Payload]) -> JobDraft:
-        def changed(given: Mapping[str, Any], action: fields.Target, end: datetime | None) -> ScheduleDraft | None:
-            before = next((each for each in there.schedules if each.id == given.get("scheduleId")), None)
+    def edit(current: Planned, stored: Mapping[str, Payload]) -> JobDraft:
+        def changed(members: Mapping[str, Any], action: fields.Target, end: datetime | None) -> ScheduleDraft | None:
+            before = next((each for each in current.schedules if each.id == members.get("scheduleId")), None)
             if before is None:
                 return None
             payload = stored.get(before.id)
-            job = replace(there.job, end_at=end)
-            return edited(job, before, payload, given, action, ctx.world, within_job=True)
+            job = replace(current.job, end_at=end)
+            return edited(job, before, payload, members, action, ctx.world, within_job=True)
 
-        as_stored = drafts.job_as_stored(there.job, stored, ctx.guard)
-        return fields.changed_job(body, there.job, as_stored, ctx.guard, ctx.now, changed)
+        as_stored = drafts.job_as_stored(current.job, stored, ctx.guard)
+        return fields.changed_job(body, current.job, as_stored, ctx.guard, ctx.now, changed)
 
     job = planned.job
     try:
@@ -166,26 +166,26 @@ def _name_taken(name: str | None) -> Conflict:
 
 def _upsert(ctx: Context, name: str) -> Answer:
     body = ctx.body()
-    there = find_named(ctx, name)
-    draft = fields.new_job(body, ctx.guard, ctx.now, there.job if there else None)
+    current = find_named(ctx, name)
+    draft = fields.new_job(body, ctx.guard, ctx.now, current.job if current else None)
     if draft.name != name:
         raise InvalidRequest(None, "the name in the path and the name of the job differ")
     tenant = ctx.existing_tenant()
     for _ in range(TRIES):
-        if there is not None:
+        if current is not None:
             by = ctx.by(Operation.REPLACE)
 
             def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
                 return fields.new_job(body, ctx.guard, ctx.now, planned.job)
 
-            replaced = change.change_job(ctx.world, there.job.tenant, there.job.id, edit, None, by)
+            replaced = change.change_job(ctx.world, current.job.tenant, current.job.id, edit, None, by)
             return Answer(200, _with_schedules(ctx, replaced))
         try:
             return _created(ctx, _create(ctx, tenant, draft))
         except Conflict as refused:
             if refused.code != "NAME_TAKEN":
                 raise
-        there = find_named(ctx, name)
+        current = find_named(ctx, name)
     raise Conflict(f"too many concurrent changes to the job {name}; try again")
 
 

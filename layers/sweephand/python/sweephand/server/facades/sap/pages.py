@@ -40,12 +40,12 @@ def page_of(query: Mapping[str, str], *, usual: int | None = USUAL, most: int = 
 
 def _number(query: Mapping[str, str], name: str) -> int | None:
     """Reads a number. SAP's client sends `undefined` for an option without a value."""
-    given = query.get(name)
-    if given in (None, "", "undefined"):
+    text = query.get(name)
+    if text in (None, "", "undefined"):
         return None
-    if not _NUMBER.fullmatch(given or ""):
+    if not _NUMBER.fullmatch(text or ""):
         raise InvalidRequest(None, "Invalid Page Size" if name == "page_size" else "Invalid Offset")
-    return int(given or "")
+    return int(text or "")
 
 
 def envelope(path: str, page: Page, total: int, results: Sequence[Any], **kept: str) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def edited(
     job: Job,
     before: Schedule,
     payload: Payload | None,
-    given: Mapping[str, Any],
+    members: Mapping[str, Any],
     action: fields.Target,
     world: World,
     *,
@@ -64,18 +64,18 @@ def edited(
 ) -> ScheduleDraft:
     """Returns the changed schedule. Raises InvalidRequest.
 
-    given: the members that were sent; all others stay. payload: the schedule's own, as stored. within_job: True if it
+    members: the members that were sent; all others stay. payload: the schedule's own, as stored. within_job: True if it
     was sent as part of its job's body.
     """
     now = world.clock.now()
-    wanted = fields.changed_schedule(given, drafts.as_stored(before, payload), action, now, within_job=within_job)
-    return as_sent(given, before, wanted, job, now, world)
+    wanted = fields.changed_schedule(members, drafts.as_stored(before, payload), action, now, within_job=within_job)
+    return as_sent(members, before, wanted, job, now, world)
 
 
 def as_sent(
-    given: Mapping[str, Any], before: Schedule, wanted: ScheduleDraft, job: Job, now: datetime, world: World
+    members: Mapping[str, Any], before: Schedule, wanted: ScheduleDraft, job: Job, now: datetime, world: World
 ) -> ScheduleDraft:
-    """Returns the change by the table. given: the members that were sent. wanted: the stored schedule with them.
+    """Returns the change by the table. members: the members that were sent. wanted: the stored schedule with them.
 
     Only a further run needs a change here: storing the instant again makes a new plan, even if the old one has run.
     Recurring schedules are returned unchanged. Raises InvalidRequest.
@@ -85,17 +85,17 @@ def as_sent(
         return wanted
     if wanted.activation is not None and wanted.activation.within_job and is_past_its_end(wanted, job, now):
         return replace(wanted, timing={**wanted.timing, "time": before.timing["time"]})
-    speaks = given.get("active") is not None
+    speaks = members.get("active") is not None
     if (speaks and not bodies.is_active(before)) or (
-        _asks_for_a_run(given, before, timing, now) and is_used_up(before, world)
+        _asks_for_a_run(members, before, timing, now) and is_used_up(before, world)
     ):
         if speaks and is_past_its_end(wanted, job, now):
             raise InvalidRequest("active", "cannot be true: the endTime of the schedule or of its job is past")
-    elif _says_as_before(given, timing, now):
+    elif _says_as_before(members, timing, now):
         return replace(wanted, timing={**wanted.timing, "time": before.timing["time"]})
     else:
         return wanted
-    at = _read(given["time"], now) if given.get("time") is not None else timing.written_at
+    at = _read(members["time"], now) if members.get("time") is not None else timing.written_at
     if at is None or at <= now:
         at = up_to_second(now)
         if at == schedule_timing.one_time_instant(timing):
@@ -119,21 +119,21 @@ def is_used_up(schedule: Schedule, world: World) -> bool:
     return run is not None and run.state not in TO_COME
 
 
-def _asks_for_a_run(given: Mapping[str, Any], before: Schedule, timing: Timing, now: datetime) -> bool:
+def _asks_for_a_run(members: Mapping[str, Any], before: Schedule, timing: Timing, now: datetime) -> bool:
     """Returns whether the sent members ask for a further run of a used-up schedule."""
-    time = given.get("time")
+    time = members.get("time")
     if time is None:
-        return given.get("active") is not None
-    if _says_as_before(given, timing, now):
+        return members.get("active") is not None
+    if _says_as_before(members, timing, now):
         return False
     if time != before.attributes.get("time"):
         return True
-    return not ONLY_READ & given.keys() and _read(time, now) != _read(time, EPOCH)
+    return not ONLY_READ & members.keys() and _read(time, now) != _read(time, EPOCH)
 
 
-def _says_as_before(given: Mapping[str, Any], timing: Timing, now: datetime) -> bool:
+def _says_as_before(members: Mapping[str, Any], timing: Timing, now: datetime) -> bool:
     """Returns whether a sent `time` is the planned instant, in whatever form it is written."""
-    return given.get("time") is not None and _read(given["time"], now) == schedule_timing.one_time_instant(timing)
+    return members.get("time") is not None and _read(members["time"], now) == schedule_timing.one_time_instant(timing)
 
 
 def _read(time: object, now: datetime) -> datetime | None:
@@ -141,13 +141,13 @@ def _read(time: object, now: datetime) -> datetime | None:
     return parse({"time": time}, now=now).once_at
 
 
-def can_run(there: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
+def can_run(schedule: Schedule, wanted: ScheduleDraft, job: Job, now: datetime) -> bool:
     """Returns whether the schedule would run if it were switched on unchanged."""
-    timing = load_or_never(there.packed)
+    timing = load_or_never(schedule.packed)
     if not timing.recurring:
         return not is_past_its_end(wanted, job, now)
-    on = replace(there, active=True)
-    return not replan.leaves_nothing(there, on, job, timing, replan.Effect(now, now), None)
+    on = replace(schedule, active=True)
+    return not replan.leaves_nothing(schedule, on, job, timing, replan.Effect(now, now), None)
 
 
 def is_past_its_end(wanted: ScheduleDraft, job: Job, now: datetime) -> bool:

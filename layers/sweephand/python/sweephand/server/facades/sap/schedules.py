@@ -27,9 +27,9 @@ def create(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
     known: list[str] = []
 
-    def request(there: Planned) -> list[ScheduleRequest]:
-        known[:] = [each.id for each in there.schedules]
-        return [ScheduleRequest(None, fields.new_schedule(body, there.job.action, ctx.now))]
+    def request(current: Planned) -> list[ScheduleRequest]:
+        known[:] = [each.id for each in current.schedules]
+        return [ScheduleRequest(None, fields.new_schedule(body, current.job.action, ctx.now))]
 
     after = _commit(ctx, planned, request, Operation.ADD_SCHEDULE)
     new = next(each for each in after.schedules if each.id not in known)
@@ -41,14 +41,14 @@ def list_all(ctx: Context) -> Answer:
     planned = ctx.find()
     page = page_of(ctx.query, usual=None)
     some = planned.schedules[page.offset : page.end(len(planned.schedules))]
-    found = schedule_bodies(ctx, Planned(planned.job, some))
+    shown = schedule_bodies(ctx, Planned(planned.job, some))
     where = f"/scheduler/jobs/{planned.job.integer_id}/schedules"
-    return Answer(200, envelope(where, page, len(planned.schedules), found))
+    return Answer(200, envelope(where, page, len(planned.schedules), shown))
 
 
 def delete_all(ctx: Context) -> Answer:
-    def request(there: Planned) -> list[ScheduleRequest]:
-        return [ScheduleRequest(each, None, delete=True) for each in there.schedules]
+    def request(planned: Planned) -> list[ScheduleRequest]:
+        return [ScheduleRequest(each, None, delete=True) for each in planned.schedules]
 
     _commit(ctx, ctx.find(), request, Operation.DELETE_SCHEDULE)
     return Answer(200, OK)
@@ -60,18 +60,18 @@ def switch_all(ctx: Context) -> Answer:
         raise InvalidRequest("activationStatus", "is required")
     on = fields.flag(body["activationStatus"], "activationStatus")
 
-    def request(there: Planned) -> list[ScheduleRequest]:
-        stored = _stored(ctx, there, there.schedules)
+    def request(current: Planned) -> list[ScheduleRequest]:
+        stored = _stored(ctx, current, current.schedules)
         switched = [
             (each, replace(draft, active=on))
-            for each, draft in zip(there.schedules, stored, strict=True)
+            for each, draft in zip(current.schedules, stored, strict=True)
             if bodies.is_active(each) is not on or (on and one_time.is_used_up(each, ctx.world))
         ]
         if on:
-            switched = _that_can_run(ctx, there, switched)
-        given = {"active": on}
+            switched = _that_can_run(ctx, current, switched)
+        members = {"active": on}
         return [
-            ScheduleRequest(each, one_time.as_sent(given, each, wanted, there.job, ctx.now, ctx.world))
+            ScheduleRequest(each, one_time.as_sent(members, each, wanted, current.job, ctx.now, ctx.world))
             for each, wanted in switched
         ]
 
@@ -81,11 +81,11 @@ def switch_all(ctx: Context) -> Answer:
 
 
 def _that_can_run(
-    ctx: Context, there: Planned, switched: list[tuple[Schedule, ScheduleDraft]]
+    ctx: Context, current: Planned, switched: list[tuple[Schedule, ScheduleDraft]]
 ) -> list[tuple[Schedule, ScheduleDraft]]:
     """Returns the schedules to switch on that can run. Raises InvalidRequest if none of the job's schedules can."""
-    can = [pair for pair in switched if one_time.can_run(*pair, there.job, ctx.now)]
-    if switched and not can and len(switched) == len(there.schedules):
+    can = [pair for pair in switched if one_time.can_run(*pair, current.job, ctx.now)]
+    if switched and not can and len(switched) == len(current.schedules):
         reason = "cannot be true: no schedule has a date left, or its endTime or that of its job is past"
         raise InvalidRequest("activationStatus", reason)
     return can
@@ -104,10 +104,12 @@ def put(ctx: Context) -> Answer:
     planned, body = ctx.find(), ctx.body()
     schedule_id = ctx.find_schedule(planned).id
 
-    def request(there: Planned) -> list[ScheduleRequest]:
-        before = lookup.find_schedule(there, schedule_id)
-        (stored,) = _stored(ctx, there, (before,))
-        return [ScheduleRequest(before, edited(there.job, before, stored.payload, body, there.job.action, ctx.world))]
+    def request(current: Planned) -> list[ScheduleRequest]:
+        before = lookup.find_schedule(current, schedule_id)
+        (stored,) = _stored(ctx, current, (before,))
+        return [
+            ScheduleRequest(before, edited(current.job, before, stored.payload, body, current.job.action, ctx.world))
+        ]
 
     after = _commit(ctx, planned, request, Operation.PATCH_SCHEDULE)
     return Answer(200, _answer_body(ctx, after, schedule_id))
@@ -117,8 +119,8 @@ def delete(ctx: Context) -> Answer:
     planned = ctx.find()
     schedule_id = ctx.find_schedule(planned).id
 
-    def request(there: Planned) -> list[ScheduleRequest]:
-        return [ScheduleRequest(lookup.find_schedule(there, schedule_id), None, delete=True)]
+    def request(current: Planned) -> list[ScheduleRequest]:
+        return [ScheduleRequest(lookup.find_schedule(current, schedule_id), None, delete=True)]
 
     _commit(ctx, planned, request, Operation.DELETE_SCHEDULE)
     return Answer(200, OK)

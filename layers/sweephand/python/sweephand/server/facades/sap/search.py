@@ -87,10 +87,10 @@ def parse(text: str) -> Query:
 
 
 def _check(name: str, value: str) -> Check:
-    found = _MOMENT.fullmatch(value)
-    if found is None:
+    match = _MOMENT.fullmatch(value)
+    if match is None:
         raise InvalidRequest(None, f"Operator not specified for {name}")
-    compare, text = _COMPARE[found[1]], found[2]
+    compare, text = _COMPARE[match[1]], match[2]
     try:
         moment = datetime.fromisoformat(text if _DATE.fullmatch(text) else "").replace(tzinfo=UTC)
     except ValueError as wrong:
@@ -109,13 +109,13 @@ def search_jobs(ctx: Context) -> Answer:
     wanted, text = _query(ctx)
     with_schedules = ctx.flag("displaySchedules", usual=True)
     page = page_of(ctx.query, usual=None)
-    found = _places(ctx, lambda row: _job_in_row(wanted, row), lambda planned: _job_itself(wanted, planned.job))
-    some = found[page.offset : page.end(len(found))]
+    places = _places(ctx, lambda row: _job_in_row(wanted, row), lambda planned: _job_itself(wanted, planned.job))
+    some = places[page.offset : page.end(len(places))]
     bodies_ = threads.at_once(
         lambda planned: _job_body(ctx, planned, with_schedules=with_schedules),
         [planned for planned in _read(ctx, [place.row for place in some]) if planned is not None],
     )
-    return _answer("/scheduler/search/jobs", page, len(found), bodies_, text)
+    return _answer("/scheduler/search/jobs", page, len(places), bodies_, text)
 
 
 def search_schedules(ctx: Context) -> Answer:
@@ -123,8 +123,8 @@ def search_schedules(ctx: Context) -> Answer:
         raise InvalidRequest(None, "displaySchedules is not supported")
     wanted, text = _query(ctx)
     page = page_of(ctx.query, usual=None)
-    found = _places(ctx, lambda row: _schedules_in_row(wanted, row), lambda planned: _own_matches(wanted, planned))
-    some = found[page.offset : page.end(len(found))]
+    places = _places(ctx, lambda row: _schedules_in_row(wanted, row), lambda planned: _own_matches(wanted, planned))
+    some = places[page.offset : page.end(len(places))]
     jobs = _read(ctx, [place.row for place in some])
     matches = [
         (planned.job, planned.schedules[place.nth])
@@ -132,7 +132,7 @@ def search_schedules(ctx: Context) -> Answer:
         if planned is not None and place.nth < len(planned.schedules)
     ]
     bodies_ = threads.at_once(lambda match: _schedule_body(ctx, *match), matches)
-    return _answer("/scheduler/search/schedules", page, len(found), bodies_, text)
+    return _answer("/scheduler/search/schedules", page, len(places), bodies_, text)
 
 
 class Place(NamedTuple):
@@ -151,11 +151,11 @@ def _places(
 ) -> list[Place]:
     """Returns all results in order, from the rows. If in_row returns None for a row, its job is read."""
     rows = list(all_of(ctx, tenants_of(ctx), search=True))
-    found = [in_row(row) for row in rows]
-    unsaid = [n for n, matches in enumerate(found) if matches is None]
-    for n, planned in zip(unsaid, _read(ctx, [rows[n] for n in unsaid]), strict=True):
-        found[n] = [] if planned is None else itself(planned)
-    return [Place(row, nth) for row, matches in zip(rows, found, strict=True) for nth in matches or ()]
+    matches_of_rows = [in_row(row) for row in rows]
+    undecided = [n for n, matches in enumerate(matches_of_rows) if matches is None]
+    for n, planned in zip(undecided, _read(ctx, [rows[n] for n in undecided]), strict=True):
+        matches_of_rows[n] = [] if planned is None else itself(planned)
+    return [Place(row, nth) for row, matches in zip(rows, matches_of_rows, strict=True) for nth in matches or ()]
 
 
 def _job_in_row(wanted: Query, row: Listed) -> Matches | None:
@@ -214,10 +214,10 @@ def _answer(path: str, page: Page, total: int, results: list[dict[str, Any]], te
 def _read(ctx: Context, rows: Sequence[Listed]) -> list[Planned | None]:
     """Returns the jobs of rows, in the same order; None for a job that was deleted meanwhile."""
     chunks = [list(rows[n : n + CHUNK]) for n in range(0, len(rows), CHUNK)]
-    found: dict[str, Planned] = {}
+    by_id: dict[str, Planned] = {}
     for some in threads.at_once(lambda chunk: list(read(ctx, chunk)), chunks):
-        found |= {job.id: Planned(job, tuple(schedules)) for job, schedules in some}
-    return [found.get(row.entry.job_id) for row in rows]
+        by_id |= {job.id: Planned(job, tuple(schedules)) for job, schedules in some}
+    return [by_id.get(row.entry.job_id) for row in rows]
 
 
 def _job_body(ctx: Context, planned: Planned, *, with_schedules: bool) -> dict[str, Any]:

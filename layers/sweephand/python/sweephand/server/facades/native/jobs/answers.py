@@ -76,14 +76,16 @@ def as_held(ctx: Context, planned: Planned) -> tuple[Planned, Held | None]:
     return replace(planned, schedules=tuple(now.schedules)), now.held
 
 
-def all_as_held(ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]) -> list[AsHeld]:
+def all_as_held(ctx: Context, with_schedules: Sequence[tuple[Job, Sequence[Schedule]]]) -> list[AsHeld]:
     """Returns the jobs of a page as they are held, with as many reads as for one."""
-    around = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in found])
+    around = holds.of_jobs(ctx.world.table, ctx.tenant, [job for job, _ in with_schedules])
     following = iter(
-        lookup.with_current_calendars(ctx.world, [schedule for _, schedules in found for schedule in schedules])
+        lookup.with_current_calendars(
+            ctx.world, [schedule for _, schedules in with_schedules for schedule in schedules]
+        )
     )
     shown = []
-    for job, schedules in found:
+    for job, schedules in with_schedules:
         held = around.held.get(job.id)
         states = [job_state.as_shown(each, job, held, ctx.now) for each in islice(following, len(schedules))]
         waits_s = around.callback_timeouts.get(job.collection) or ctx.world.settings.callback_timeout_s
@@ -118,24 +120,24 @@ def schedule_bodies(
     if not full:
         return None, total
     hooks = _hooks(ctx, job, schedules) if payloads is not None else {}
-    found = [
+    shown = [
         schedule_members.schedule_body(
             each,
             ctx.now,
             payloads=payloads,
-            totals=there.totals,
-            last_run=None if there.last is None or there.last.is_gone(ctx.now) else there.last,
+            totals=its_ledger.totals,
+            last_run=None if its_ledger.last is None or its_ledger.last.is_gone(ctx.now) else its_ledger.last,
             hooks=hooks.get(each.id),
             held=held,
         )
-        for each, there in zip(schedules, read, strict=True)
+        for each, its_ledger in zip(schedules, read, strict=True)
     ]
-    return found, total
+    return shown, total
 
 
 def _hooks(ctx: Context, job: Job, schedules: Sequence[Schedule]) -> dict[str, dict[str, Any]]:
     """Returns the bodies of the schedules' own hooks, by schedule and name."""
     if all(schedule.hooks is None for schedule in schedules):
         return {}
-    there = own_hooks.there(ctx, job, schedules)
-    return {each.id: there.shown(each) for each in schedules if each.hooks is not None}
+    stored = own_hooks.there(ctx, job, schedules)
+    return {each.id: stored.shown(each) for each in schedules if each.hooks is not None}

@@ -52,8 +52,8 @@ def list_all(ctx: Context) -> Answer:
         page, total = _page(ctx, filters, mark[0] if mark else None, limit + 1, offset, total="total" in include)
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
-    found, last = views.page_with_schedules(ctx.world.table, ctx.tenant, page, limit)
-    shown = [(job, schedules) for job, schedules in found if filters.hold_now(job, schedules)]
+    with_schedules, last = views.page_with_schedules(ctx.world.table, ctx.tenant, page, limit)
+    shown = [(job, schedules) for job, schedules in with_schedules if filters.hold_now(job, schedules)]
     body = {
         "items": _listed(ctx, all_as_held(ctx, shown), include),
         "nextCursor": None if last is None else ctx.cursor(last.place),
@@ -104,10 +104,10 @@ def place_of(filters: Filters) -> Callable[[str], bool]:
     return lambda text: (1 <= len(text) <= 128) if filters.by_name else bool(_NUMBER.fullmatch(text))
 
 
-def _listed(ctx: Context, found: Sequence[AsHeld], include: frozenset[str]) -> list[dict[str, Any]]:
-    items = [_listed_body(ctx, each, include) for each in found]
+def _listed(ctx: Context, with_schedules: Sequence[AsHeld], include: frozenset[str]) -> list[dict[str, Any]]:
+    items = [_listed_body(ctx, each, include) for each in with_schedules]
     if LAST_RUNS in include:
-        runs_of = last_runs.of_jobs(ctx, [(each.job, each.schedules) for each in found])
+        runs_of = last_runs.of_jobs(ctx, [(each.job, each.schedules) for each in with_schedules])
         for item, runs in zip(items, runs_of, strict=True):
             item[LAST_RUNS] = runs
     return items

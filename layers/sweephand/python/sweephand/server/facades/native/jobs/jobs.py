@@ -42,8 +42,8 @@ NAMED_TRIES = 5
 def create(ctx: Context) -> Answer:
     once = ctx.once()
     body = ctx.body()
-    if once is not None and (there := earlier(ctx.world, ctx.tenant, once)) is not None:
-        return _created(ctx, lookup.find(ctx.world, ctx.tenant, there), fresh=False)
+    if once is not None and (job_id := earlier(ctx.world, ctx.tenant, once)) is not None:
+        return _created(ctx, lookup.find(ctx.world, ctx.tenant, job_id), fresh=False)
     with helpful(body, ctx.now):
         planned = _make(ctx, body, once)
     return _created(ctx, planned, fresh=True)
@@ -123,9 +123,9 @@ def put_named_job(ctx: Context) -> Answer:
         body = with_names({"schedules": [], **_as_in_query(body, {"name": name, "collection": collection})})
     with helpful(body, ctx.now):
         for _ in range(NAMED_TRIES):
-            there = lookup.named(ctx.world, ctx.tenant, collection, name)
+            named = lookup.named(ctx.world, ctx.tenant, collection, name)
             try:
-                return _create_named(ctx, body) if there is None else _replace_named(ctx, body, there)
+                return _create_named(ctx, body) if named is None else _replace_named(ctx, body, named)
             except (Conflict, NotFound) as moved:
                 if moved.code not in {"NAME_TAKEN", "NOT_FOUND"}:
                     raise
@@ -189,19 +189,19 @@ def patch(ctx: Context) -> Answer:
 def changed_draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> JobDraft:
     """Returns the requested job. Raises Forbidden if the caller may not request it."""
     facade_limits.check_job(planned.job)
-    there = None
+    hooks = None
     if isinstance(body, dict) and body.get("schedules") and any(each.hooks for each in planned.schedules):
-        there = own_hooks.there(ctx, planned.job, planned.schedules)
-    draft = job_members.job_draft(body, ctx.guard, planned.job, there, waits_of(ctx, planned.job))
+        hooks = own_hooks.there(ctx, planned.job, planned.schedules)
+    draft = job_members.job_draft(body, ctx.guard, planned.job, hooks, waits_of(ctx, planned.job))
     _require_scope(ctx, draft, planned.job, stored)
-    _check_hooks(ctx, draft, there)
+    _check_hooks(ctx, draft, hooks)
     return draft
 
 
-def _check_hooks(ctx: Context, draft: JobDraft, there: StoredHooks | None = None) -> None:
+def _check_hooks(ctx: Context, draft: JobDraft, hooks: StoredHooks | None = None) -> None:
     """Checks the own hooks of the schedules."""
-    if there is not None or any(each.hooks for each in draft.schedules or ()):
-        own_hooks.check(ctx, draft.schedules or (), there)
+    if hooks is not None or any(each.hooks for each in draft.schedules or ()):
+        own_hooks.check(ctx, draft.schedules or (), hooks)
 
 
 def _change(ctx: Context, edit: change.Edit, operation: Operation) -> Answer:
@@ -216,8 +216,8 @@ def delete(ctx: Context) -> Answer:
 
 def run(ctx: Context) -> Answer:
     """Starts a run. `runId` and `Location` name the new run or, with ifActive `drop`, the active one."""
-    schedule, if_active, kind, given = shapes.run(ctx.body())
-    edit = run_edits.read(given, tasks=ctx.allows(TASKS))
+    schedule, if_active, kind, edits = shapes.run(ctx.body())
+    edit = run_edits.read(edits, tasks=ctx.allows(TASKS))
     asked = ctx.world, ctx.tenant, ctx.id("job"), schedule, ctx.once(), ctx.hop()
     answered = manual.run_now(*asked, edit=edit, unless_active=if_active == "drop", kind=kind)
     members = {"runId": answered.run_id, "started": answered.started}
@@ -260,6 +260,6 @@ def _set(ctx: Context, edit: Callable[[Job], Job], operation: Operation) -> Answ
 def next_run(ctx: Context) -> Answer:
     """Returns the job's next instant and its schedule."""
     planned, _ = as_held(ctx, lookup.find(ctx.world, ctx.tenant, ctx.id("job")))
-    found, schedule = upcoming.next_of_job(planned.schedules, ctx.now)
-    shown = {"nextRunAt": found.first and text(found.first), "scheduleId": schedule and schedule.id}
-    return Answer(200, {**shown, "nextRunExact": found.exact})
+    ahead, schedule = upcoming.next_of_job(planned.schedules, ctx.now)
+    shown = {"nextRunAt": ahead.first and text(ahead.first), "scheduleId": schedule and schedule.id}
+    return Answer(200, {**shown, "nextRunExact": ahead.exact})

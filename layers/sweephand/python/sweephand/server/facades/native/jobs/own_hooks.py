@@ -39,8 +39,8 @@ def check(ctx: Context, drafts: Sequence[ScheduleDraft], known: StoredHooks | No
 def _runs_tasks(drafts: Sequence[ScheduleDraft], known: StoredHooks | None) -> bool:
     """Returns whether a hook that runs a task is new, changed or removed from a schedule that stays."""
     for draft in drafts:
-        found = known.find(draft.id, draft.name) if known is not None else None
-        stored = known.of(found)[1] if known is not None else {}
+        schedule_id = known.find(draft.id, draft.name) if known is not None else None
+        stored = known.of(schedule_id)[1] if known is not None else {}
         wanted = draft.hooks or {}
         for name in {*wanted, *stored}:
             new, old = wanted.get(name), stored.get(name)

@@ -79,9 +79,9 @@ def read(ctx: Context) -> Answer:
 def put(ctx: Context) -> Answer:
     body = ctx.body()
 
-    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
-        checked = _checked(ctx, planned, _hooks_of(ctx, planned, there), body)
-        _check_payload(ctx, planned, there, checked)
+    def draft(planned: Planned, schedule: Schedule) -> ScheduleDraft:
+        checked = _checked(ctx, planned, _hooks_of(ctx, planned, schedule), body)
+        _check_payload(ctx, planned, schedule, checked)
         return checked
 
     with helpful(body, ctx.now):
@@ -91,24 +91,24 @@ def put(ctx: Context) -> Answer:
 def patch(ctx: Context) -> Answer:
     body = ctx.merge_patch("schedule")
 
-    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
-        payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (there,)))
-        known = _hooks_of(ctx, planned, there)
+    def draft(planned: Planned, schedule: Schedule) -> ScheduleDraft:
+        payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
+        known = _hooks_of(ctx, planned, schedule)
         current = schedule_members.schedule_editable(
-            there, payloads.get(there.id), known.shown(there) if known else None
+            schedule, payloads.get(schedule.id), known.shown(schedule) if known else None
         )
         checked = _checked(ctx, planned, known, idle.patched(current, body))
-        _check_payload(ctx, planned, there, checked)
+        _check_payload(ctx, planned, schedule, checked)
         return checked
 
     with helpful(body, ctx.now, change=True):
         return _change(ctx, draft, Operation.PATCH_SCHEDULE)
 
 
-def _hooks_of(ctx: Context, planned: Planned, there: Schedule) -> StoredHooks | None:
-    if there.hooks is None:
+def _hooks_of(ctx: Context, planned: Planned, schedule: Schedule) -> StoredHooks | None:
+    if schedule.hooks is None:
         return None
-    return own_hooks.there(ctx, planned.job, [there], single=True)
+    return own_hooks.there(ctx, planned.job, [schedule], single=True)
 
 
 def _checked(ctx: Context, planned: Planned, known: StoredHooks | None, body: object) -> ScheduleDraft:
@@ -118,12 +118,12 @@ def _checked(ctx: Context, planned: Planned, known: StoredHooks | None, body: ob
     return draft
 
 
-def _check_payload(ctx: Context, planned: Planned, there: Schedule | None, draft: ScheduleDraft) -> None:
+def _check_payload(ctx: Context, planned: Planned, schedule: Schedule | None, draft: ScheduleDraft) -> None:
     """Raises Forbidden for a new payload of an action that runs a task, without the scope for it."""
     kind = planned.job.action.kind
     if kind not in TASK_KINDS or draft.payload is None:
         return
-    stored = lookup.payloads_of(ctx.world, Planned(planned.job, (there,))) if there is not None else {}
+    stored = lookup.payloads_of(ctx.world, Planned(planned.job, (schedule,))) if schedule is not None else {}
     tasks.require_for_payloads(ctx, kind, [draft.payload], set(stored.values()))
 
 
@@ -138,9 +138,9 @@ def deactivate(ctx: Context) -> Answer:
 def _switch(ctx: Context, *, active: bool) -> Answer:
     ctx.no_members()
 
-    def draft(planned: Planned, there: Schedule) -> ScheduleDraft:
-        payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (there,)))
-        return replace(drafts.as_stored(there, payloads.get(there.id)), active=active)
+    def draft(planned: Planned, schedule: Schedule) -> ScheduleDraft:
+        payloads = lookup.payloads_of(ctx.world, Planned(planned.job, (schedule,)))
+        return replace(drafts.as_stored(schedule, payloads.get(schedule.id)), active=active)
 
     operation = Operation.ACTIVATE_SCHEDULE if active else Operation.DEACTIVATE_SCHEDULE
     return _change(ctx, draft, operation)
@@ -160,11 +160,11 @@ def _change(ctx: Context, draft: Callable[[Planned, Schedule], ScheduleDraft], o
     schedule_id = ctx.id("schedule")
 
     def request(planned: Planned) -> list[ScheduleRequest]:
-        there = lookup.find_schedule(planned, schedule_id)
-        wanted = draft(planned, there)
-        if wanted.id not in {None, there.id}:
+        schedule = lookup.find_schedule(planned, schedule_id)
+        wanted = draft(planned, schedule)
+        if wanted.id not in {None, schedule.id}:
             raise InvalidRequest("id", "cannot be changed")
-        return [ScheduleRequest(there, replace(wanted, id=there.id, name=wanted.name or there.name))]
+        return [ScheduleRequest(schedule, replace(wanted, id=schedule.id, name=wanted.name or schedule.name))]
 
     return one_schedule(ctx, _commit(ctx, request, operation), schedule_id)
 

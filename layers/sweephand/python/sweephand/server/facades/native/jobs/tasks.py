@@ -20,9 +20,9 @@ def require_scope(
         ("errorAction", draft.error_action, before.error_action if before else None),
         *((hook_owner(name), draft.hooks.get(name), before.hooks.get(name) if before else None) for name in HOOK_KINDS),
     ]
-    for owner, wanted, there in pairs:
-        kinds = {each.kind for each in (wanted, there) if each is not None}
-        if kinds & TASK_KINDS and not same(wanted, there, (stored or {}).get(owner)):
+    for owner, wanted, stored_action in pairs:
+        kinds = {each.kind for each in (wanted, stored_action) if each is not None}
+        if kinds & TASK_KINDS and not same(wanted, stored_action, (stored or {}).get(owner)):
             ctx.require(TASKS)
     if draft.action.kind in TASK_KINDS:
         known = set((stored or {}).values())
@@ -38,9 +38,9 @@ def require_for_payloads(ctx: Context, kind: str, wanted: Iterable[Payload | Non
         ctx.require(TASKS)
 
 
-def same(wanted: ActionDraft | None, there: ActionSpec | None, payload: Payload | None) -> bool:
+def same(wanted: ActionDraft | None, stored_action: ActionSpec | None, payload: Payload | None) -> bool:
     """Returns whether an action stays unchanged. payload: of the stored one."""
-    if wanted is None or there is None or wanted.secrets:
+    if wanted is None or stored_action is None or wanted.secrets:
         return False
     asked = wanted.kind, wanted.params, wanted.retry, wanted.payload
-    return asked == (there.kind, there.params, there.retry, payload)
+    return asked == (stored_action.kind, stored_action.params, stored_action.retry, payload)

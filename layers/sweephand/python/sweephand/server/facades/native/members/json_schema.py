@@ -50,8 +50,8 @@ def _members_of_all(forms: Iterable[Schema]) -> dict[str, Schema]:
     either: dict[str, list[Schema]] = {}
     for form in forms:
         for name, each in form["properties"].items():
-            there = either.setdefault(name, [])
-            there.extend([each] if each not in there else [])
+            schemas = either.setdefault(name, [])
+            schemas.extend([each] if each not in schemas else [])
     members = {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in either.items()}
     common = set.intersection(*(set(form["properties"]) for form in forms))
     return {name: each if name in common else or_null(each) for name, each in members.items()}

@@ -93,8 +93,8 @@ def create_collection(ctx: Context) -> Answer:
 
 def list_collections(ctx: Context) -> Answer:
     def rows(after: str | None, page: int) -> Iterable[Collection]:
-        found = list(islice(views.collections(ctx.world.table, ctx.tenant, after, page), page))
-        return views.with_job_counts(ctx.world.table, found)
+        listed = list(islice(views.collections(ctx.world.table, ctx.tenant, after, page), page))
+        return views.with_job_counts(ctx.world.table, listed)
 
     return ctx.page_of(rows, COLLECTION.show, mark=attrgetter("name"), fits=shapes.is_plain)
 

@@ -68,11 +68,11 @@ def list_versions(ctx: Context) -> Answer:
 
 
 def read_version(ctx: Context) -> Answer:
-    given = ctx.parameters["version"]
-    if not _is_number(given):
+    number = ctx.parameters["version"]
+    if not _is_number(number):
         raise NotFound("no such version")
-    found, members = calendars.find_version(ctx.world, ctx.tenant, ctx.plain("calendar"), int(given))
-    return Answer(200, {**VERSION.show(found), **calendar_members.shown_content(members)})
+    version, members = calendars.find_version(ctx.world, ctx.tenant, ctx.plain("calendar"), int(number))
+    return Answer(200, {**VERSION.show(version), **calendar_members.shown_content(members)})
 
 
 def _is_number(text: str) -> bool:
