@@ -395,7 +395,7 @@ def test_the_programs_of_the_guide_run(api, monkeypatch, capsys):
     api.stage.act_for_real()
     api.stage.run(600)
     monkeypatch.setattr(sdk, "Sweephand", lambda: connected(api)[0], raising=False)
-    monkeypatch.setattr(queues, "SqsQueue", lambda _region: SqsQueue(client=api.stage.sqs))
+    monkeypatch.setattr(queues, "SqsQueue", lambda _region, **_: SqsQueue(client=api.stage.sqs))
     monkeypatch.setattr(heartbeats, "Heartbeat", Still)
     known: dict[str, Any] = {}
 

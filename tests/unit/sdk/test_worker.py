@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from sweephand.base.sources import SystemClock
-from sweephand.sdk import ConfigError, TransportError
+from sweephand.sdk import ConfigError, Sweephand, TransportError
 from sweephand.sdk.errors import NoAccess
 from sweephand.sdk.receiving.queues import SqsQueue
 from sweephand.sdk.worker import Delay, Discard, MoveTo, Worker
@@ -84,6 +85,23 @@ def test_a_worker_says_at_its_start_what_it_serves_and_when_it_is_due(capsys, mo
     said = capsys.readouterr().err
     assert said.startswith("billing: 1 task, worker ")
     assert said.endswith(", next 2027-03-01 13:05:00+0100 (billing/report)\n")
+
+
+def test_a_worker_of_a_local_stack_needs_no_aws_credentials(tmp_path, monkeypatch):
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path / "stack.json"
+    tenant = {"tenant": "acme", "clientId": "acme.x", "secret": "s"}
+    stack = {"baseUrl": "http://127.0.0.1:4571", "awsEndpointUrl": "http://127.0.0.1:4570", "tenants": [tenant]}
+    path.write_text(json.dumps(stack))
+    made = Sweephand.local(path)
+    made._caller._transport = client(reply(REGISTERED), reply(APPLIED))[0]._caller._transport
+    worker = Worker("billing", client=made)
+
+    worker.start()
+
+    assert worker.queue._client.meta.endpoint_url == "http://127.0.0.1:4570"
+    assert worker.queue._client._request_signer._credentials.access_key == "local"
 
 
 def test_a_queue_that_does_not_answer_is_polled_again(monkeypatch):

@@ -34,15 +34,19 @@ class ConditionFailed(Exception):
         self.item = item
 
 
-def client_of(service: str, region: str | None = None) -> Any:
-    """Returns a botocore client with the credentials of this machine. Raises ConfigError if botocore is missing."""
+def client_of(service: str, region: str | None = None, endpoint: str | None = None) -> Any:
+    """Returns a botocore client with the credentials of this machine. Raises ConfigError if botocore is missing.
+
+    endpoint: of a local stack, which accepts any credentials.
+    """
     try:
         from botocore.config import Config  # noqa: PLC0415 - an extra
         from botocore.session import Session  # noqa: PLC0415
     except ImportError as missing:
         raise ConfigError(MISSING) from missing
     config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard"}, max_pool_connections=20)
-    return Session().create_client(service, region_name=region, config=config)
+    local = {"endpoint_url": endpoint, "aws_access_key_id": "local", "aws_secret_access_key": "local"}
+    return Session().create_client(service, region_name=region, config=config, **(local if endpoint else {}))
 
 
 def asked(client: Any, operation: str, place: str, **arguments: Any) -> dict[str, Any]:

@@ -69,11 +69,16 @@ class AsyncSweephand:
             tenant=tenant,
         )
 
+    aws_endpoint: str | None = None
+    """The AWS of a local stack, where workers and consumers with this client receive messages."""
+
     @classmethod
     def local(cls, path: str | Path = ".local/stack.json", *, tenant: str | None = None) -> Self:
         """Returns a client of the stack that `sweephand dev` started in this folder. tenant: None for the first one."""
         found = of_local_stack(path, tenant)
-        return cls(found.url, client_id=found.client_id, secret=found.secret)
+        made = cls(found.url, client_id=found.client_id, secret=found.secret)
+        made.aws_endpoint = found.aws_endpoint
+        return made
 
     async def call(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None

@@ -236,7 +236,7 @@ class AsyncJobScheduler:
         if not self._receives or self.url or self._consumer is None:
             return
         application = await self._client.applications.register(self._consumer)
-        self._queue = self._queue or queues.SqsQueue(application.region)
+        self._queue = self._queue or queues.SqsQueue(application.region, endpoint=self._client.aws_endpoint)
         self.url = application.queue_url
 
     def _sqs(self) -> Queue:

@@ -36,10 +36,13 @@ class Queue(Protocol):
 
 
 class SqsQueue:
-    """A queue of Amazon SQS. client: a botocore client; by default one with the credentials of this machine."""
+    """A queue of Amazon SQS. client: a botocore client; by default one with the credentials of this machine.
 
-    def __init__(self, region: str | None = None, client: Any = None) -> None:
-        self._client = client or aws.client_of("sqs", region)
+    endpoint: of a local stack.
+    """
+
+    def __init__(self, region: str | None = None, client: Any = None, endpoint: str | None = None) -> None:
+        self._client = client or aws.client_of("sqs", region, endpoint)
 
     def receive(self, url: str, most: int, *, hidden_s: int, wait_s: int) -> list[Message]:
         answer = self._asked(

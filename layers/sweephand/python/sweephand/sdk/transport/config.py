@@ -17,11 +17,12 @@ PLAIN_HTTP = "SWEEPHAND_PLAIN_HTTP"
 
 @dataclass(frozen=True)
 class Access:
-    """A stack's address, without a trailing slash, and a credential."""
+    """A stack's address, without a trailing slash, and a credential. aws_endpoint: of a local stack's own AWS."""
 
     url: str
     client_id: str
     secret: str = field(repr=False)
+    aws_endpoint: str | None = None
 
 
 def access(url: str | None, client_id: str | None, secret: str | None, environment: Mapping[str, str]) -> Access:
@@ -50,7 +51,8 @@ def of_local_stack(path: str | Path, tenant: str | None) -> Access:
         stack = json.loads(Path(path).read_text(encoding="utf-8"))
         tenants = {each["tenant"]: each for each in stack["tenants"]}
         chosen = tenants[tenant or next(iter(tenants))]
-        return Access(_address(stack["baseUrl"], {}), chosen["clientId"], chosen["secret"])
+        address = _address(stack["baseUrl"], {})
+        return Access(address, chosen["clientId"], chosen["secret"], stack.get("awsEndpointUrl"))
     except OSError as error:
         raise ConfigError(f"there is no running local stack: {path} cannot be read ({error.strerror})") from error
     except (ValueError, LookupError, TypeError, StopIteration) as error:

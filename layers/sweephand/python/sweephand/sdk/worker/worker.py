@@ -284,7 +284,7 @@ class Worker:
         self.apply()
         skew.warn(log, self.client.clock_ahead_s)
         if self.queue is None:
-            self.queue = SqsQueue(registered[0].region)
+            self.queue = SqsQueue(registered[0].region, endpoint=self.client.aws_endpoint)
         return [(each.queue_url, each.version) for each in registered]
 
     def _registered(self, version: str | None) -> Any:
