@@ -90,7 +90,7 @@ for given, wrong in refused_members:
     else:
         raise AssertionError(given)
 
-from sweephand.server.facades.native.openapi.schemas import SCHEMAS
+from tools.openapi.schemas import SCHEMAS
 
 for form in ("", "Shown", "Listed"):
     assert {"$ref": f"#/components/schemas/{form}SlackAction"} in SCHEMAS[f"{form}Action"]["oneOf"]
@@ -98,7 +98,7 @@ assert SCHEMAS["SlackAction"]["required"] == ["type"]
 assert SCHEMAS["ShownSlackAction"]["properties"]["url"]["const"] == "***"
 assert SCHEMAS["ShownSlackAction"]["properties"]["channel"]["type"] == ["string", "null"]
 
-from sweephand.server.facades.native.members import descriptions
+from tools.openapi import descriptions
 
 described = descriptions.described({name: schema for name, schema in SCHEMAS.items() if "Slack" in name})
 assert len(described) == 3
@@ -145,7 +145,7 @@ notations._MODULES["hourlyAt"] = "hourly_at"
 from datetime import UTC, datetime
 
 from sweephand.server.facades.native.members import defaults, idle
-from sweephand.server.facades.native.members import schedule_schemas
+from tools.openapi import schedule_schemas
 from sweephand.schedules.timing import TIMING_MEMBERS, load, parse
 
 timing = parse({"hourlyAt": 40}, now=datetime(2027, 1, 1, tzinfo=UTC))
@@ -182,10 +182,10 @@ from datetime import UTC, datetime
 
 from sweephand.domain.run import Kind, State
 from sweephand.domain.runs.run_action import new_run
-from sweephand.domain.runs.run_file import run_body
+from sweephand.domain.runs.run_members import run_body
 from sweephand.domain.schedule import Lane
 from sweephand.server.facades.native.members.job_members import job_body, job_draft
-from sweephand.server.facades.native.openapi.schemas import SCHEMAS
+from tools.openapi.schemas import SCHEMAS
 from sweephand.server.flow.jobs import drafts
 from sweephand.server.security.guard import GuardSettings
 from sweephand.server.store.dynamo.table import JobItem, RunItem

@@ -61,6 +61,13 @@ def test_modules_loaded_by_a_function_make_their_classes_as_records(folder):
         assert ("dataclasses", "dataclass") not in set(_imported(source)), source
 
 
+def test_the_package_imports_nothing_else_of_the_repository():
+    """Neither a layer nor the wheel contains it."""
+    for source in PACKAGE.rglob("*.py"):
+        folders = {where.split(".")[0] for where, _ in _imported(source)}
+        assert not folders & {"bench", "examples", "tests", "tools"}, source
+
+
 def _imported(source):
     """Yields (module, name) for each `from module import name`, and (module, "") for each `import module`."""
     for node in ast.walk(ast.parse(source.read_text())):

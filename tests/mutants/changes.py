@@ -166,7 +166,7 @@ CHANGES = {
         "domain/runs/admission.py", "_after_lost", "run.lost_in_attempt < MAX_LOST:", "run.lost < MAX_LOST:"
     ),
     "a-lost-call-leaves-no-trace": Change(
-        "domain/runs/run_file.py", "attempt_bodies", "if run.lost_calls:", "if False:"
+        "domain/runs/run_members.py", "attempts_of", "if run.lost_calls:", "if False:"
     ),
     "nothing-is-passed-on": Change("server/flow/runs/execute.py", "_passed_on", "if target == here:", "if True:"),
     "a-retry-stays-where-its-message-came": Change(

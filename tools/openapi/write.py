@@ -13,8 +13,8 @@ from pathlib import Path
 
 from sweephand.domain.members.json_text import dumps
 from sweephand.server.facades.native.document import FILE
-from sweephand.server.facades.native.openapi.openapi import document
 from tests.contract.native.walk import walk
+from tools.openapi.document import document
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -20,11 +20,11 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 
 from sweephand.schedules.notations import NOTATIONS as MODULES
 from sweephand.server.actions.headers import MASK
-from sweephand.server.facades.native.openapi.schemas import SCHEMAS
 from tests.support import ecs
 from tests.support.acting import ROLE, arn
 from tests.support.azure import KEYS, STORAGE_TOKEN
 from tests.unit.endpoints import Authority
+from tools.openapi.schemas import SCHEMAS
 
 KINDS = [form["$ref"].rpartition("/")[2] for form in SCHEMAS["Action"]["oneOf"]]
 PROOFS = [form["properties"]["type"]["const"] for form in SCHEMAS["Authentication"]["oneOf"]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sweephand.server.facades.native.openapi.schemas import SCHEMAS
 from sweephand.server.facades.native.routes import ROUTES
+from tools.openapi.schemas import SCHEMAS
 
 
 def all_members() -> set[str]:

@@ -14,12 +14,12 @@ from urllib.parse import urlencode
 import pytest
 
 from sweephand.server.facades.native.document import FILE
-from sweephand.server.facades.native.openapi.examples import REQUESTS
-from sweephand.server.facades.native.openapi.openapi import statuses
-from sweephand.server.facades.native.openapi.schemas import SCHEMAS
 from sweephand.server.facades.native.routes import ROUTES
 from tests.contract.calls import event
 from tests.contract.native import described, everything
+from tools.openapi.document import statuses
+from tools.openapi.examples import REQUESTS
+from tools.openapi.schemas import SCHEMAS
 
 PATH = "/v1/openapi.json"
 WRITES = [route for route in ROUTES.all if route.method != "GET" and route.scope]

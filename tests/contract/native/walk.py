@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from sweephand.server.facades.native.openapi.examples import REQUESTS
 from sweephand.server.threads import in_turn
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, Api, api
 from tests.support.endpoint import ACCEPTED
+from tools.openapi.examples import REQUESTS
 
 HIDDEN = "..."
 """In the place of what a reader could take for a real secret."""

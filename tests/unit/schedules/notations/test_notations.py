@@ -14,10 +14,11 @@ from sweephand.domain.members.json_text import dumps
 from sweephand.schedules.notations import NOTATIONS, defaults_of
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
-from sweephand.server.facades.native.members import defaults, idle, schedule_schemas
+from sweephand.server.facades.native.members import defaults, idle
 from tests.contract.native import filled, shapes
 from tests.support.examples import scaled
 from tests.unit.schedules import given as some
+from tools.openapi import schedule_schemas
 
 RULES = {"dstGap": Gap, "dstOverlap": Overlap, "monthOverflow": MonthOverflow}
 EVERY_NOTATION = pytest.mark.parametrize("notation", sorted(NOTATIONS))

@@ -12,7 +12,8 @@ import pytest
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs.admission import MAX_LOST_LAST
-from sweephand.domain.runs.run_file import Format, attempt_bodies, lines
+from sweephand.domain.runs.run_file import Format, lines
+from sweephand.domain.runs.run_members import ATTEMPT, attempts_of
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.store.views import runs as views
 from tests.support.endpoint import BUSY, OK
@@ -50,7 +51,7 @@ def go_on(stage: Stage, seconds: int) -> None:
 
 def shown(stage: Stage, planned: Planned) -> list[dict[str, Any]]:
     run = stage.only_run(planned)
-    return attempt_bodies(run, views.attempts_of(stage.world.table, run))
+    return ATTEMPT.show_all(attempts_of(run, views.attempts_of(stage.world.table, run)))
 
 
 def told(stage: Stage, planned: Planned) -> list[tuple[int, str, str | None]]:

@@ -8,7 +8,7 @@ import pytest
 
 from sweephand.base.errors import Conflict
 from sweephand.domain.run import Outcome, Reason, State, Verdict
-from sweephand.domain.runs.run_file import attempt_bodies
+from sweephand.domain.runs.run_members import ATTEMPT, attempts_of
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.flow.runs import results
 from sweephand.server.store.views import runs as views
@@ -133,7 +133,7 @@ def test_each_attempt_that_waited_is_shown_with_its_end(stage: Stage) -> None:
     stage.run(500)
 
     run = stage.only_run(planned)
-    shown = attempt_bodies(run, views.attempts_of(stage.world.table, run))
+    shown = ATTEMPT.show_all(attempts_of(run, views.attempts_of(stage.world.table, run)))
     assert [(each["attempt"], each["state"], each["reason"], each["httpStatus"]) for each in shown] == [
         (1, "UNKNOWN", "DEADLINE", 202),
         (2, "UNKNOWN", "DEADLINE", 202),

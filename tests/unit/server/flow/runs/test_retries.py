@@ -9,7 +9,7 @@ import pytest
 
 from sweephand.domain.instants import text_ms
 from sweephand.domain.run import Kind, Outcome, Reason, Run, State
-from sweephand.domain.runs.run_file import attempt_bodies
+from sweephand.domain.runs.run_members import ATTEMPT, attempts_of
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.server.actions.call import Call
 from sweephand.server.flow.manual import manual
@@ -169,7 +169,7 @@ def at(shown: str) -> datetime:
 
 def shown_attempts(stage: Stage, run: Run) -> list[dict[str, Any]]:
     """Returns the attempts as the API shows them."""
-    return attempt_bodies(run, views.attempts_of(stage.world.table, run))
+    return ATTEMPT.show_all(attempts_of(run, views.attempts_of(stage.world.table, run)))
 
 
 def test_a_run_fails_when_no_attempt_is_left(stage: Stage) -> None:

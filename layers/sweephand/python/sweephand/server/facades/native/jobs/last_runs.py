@@ -8,10 +8,13 @@ from itertools import islice
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
-from sweephand.domain.instants import EPOCH, text_ms
+from sweephand.base.json_schema import one_of, or_null, whole
+from sweephand.domain.answers import Table, answered
+from sweephand.domain.instants import EPOCH
 from sweephand.domain.job import Job
-from sweephand.domain.run import APART, Run
+from sweephand.domain.run import APART, Kind, Reason, Run, State
 from sweephand.domain.schedule import Schedule
+from sweephand.domain.schema_words import INSTANT_MS, RUN_ID
 from sweephand.server import threads
 from sweephand.server.facades.native import cursors
 from sweephand.server.facades.native.context import Context
@@ -22,6 +25,24 @@ LARGEST_LIMIT = 50
 """The most jobs of a page with last runs. Each costs one read unit or a few."""
 MOST_LEDGERS = 5
 """How many ledgers of a job are read: its own, and those of the schedules that were planned last."""
+
+
+def _took_ms(run: Run) -> int | None:
+    began, ended = run.started_at, run.finished_at
+    return None if began is None or ended is None else int((ended - began).total_seconds() * 1000)
+
+
+LAST_RUN = Table(
+    {
+        "runId": answered(RUN_ID, "id"),
+        "plannedAt": answered(INSTANT_MS),
+        "kind": answered(one_of(Kind)),
+        "state": answered(one_of(State)),
+        "reason": answered(or_null(one_of(Reason))),
+        "durationMs": answered(or_null(whole()), _took_ms),
+        "count": answered(whole(1), lambda run: run.range_count or 1, "How many occurrences it stands for."),
+    }
+)
 
 
 def check(ctx: Context) -> None:
@@ -42,18 +63,4 @@ def _of_job(ctx: Context, planned: tuple[Job, Sequence[Schedule]]) -> list[dict[
     owners = [job.id] * job.own_runs + [each.id for each in latest]
     runs = views.merged_runs(ctx.world.table, ctx.tenant, owners[:MOST_LEDGERS], None, MOST, consistent=False)
     shown = (run for run in runs if run.kind not in APART and not run.is_gone(ctx.now))
-    return [_body(run) for run in islice(shown, MOST)]
-
-
-def _body(run: Run) -> dict[str, Any]:
-    began, ended = run.started_at, run.finished_at
-    took = None if began is None or ended is None else ended - began
-    return {
-        "runId": run.id,
-        "plannedAt": text_ms(run.planned_at),
-        "kind": run.kind.value,
-        "state": run.state.value,
-        "reason": run.reason.value if run.reason else None,
-        "durationMs": None if took is None else int(took.total_seconds() * 1000),
-        "count": run.range_count or 1,
-    }
+    return LAST_RUN.show_all(islice(shown, MOST))

@@ -10,6 +10,7 @@ from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import answer, items, one_of, or_null, ref, request, text
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
+from sweephand.domain.answers import Member, answered
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import (
@@ -29,12 +30,7 @@ from sweephand.domain.members import fields
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.occurrences.upcoming import NextRuns
 from sweephand.domain.schedule import OVER, Schedule, StateReason
-from sweephand.server.facades.native.members import defaults, schedule_members
-from sweephand.server.facades.native.members.defaults import Filling
-from sweephand.server.facades.native.members.resource import Member, Resource, answered
-from sweephand.server.facades.native.members.schedule_members import HELD, held_body, read_hooks, totals_body
-from sweephand.server.facades.native.members.schedule_members import schedule_draft as read_schedule
-from sweephand.server.facades.native.members.schema_words import (
+from sweephand.domain.schema_words import (
     FACADE,
     FLAG,
     GIVEN_INSTANT,
@@ -46,6 +42,11 @@ from sweephand.server.facades.native.members.schema_words import (
     REVISION,
     TEXT,
 )
+from sweephand.server.facades.native.members import defaults, schedule_members
+from sweephand.server.facades.native.members.defaults import Filling
+from sweephand.server.facades.native.members.resource import Resource
+from sweephand.server.facades.native.members.schedule_members import HELD, held_body, read_hooks, totals_body
+from sweephand.server.facades.native.members.schedule_members import schedule_draft as read_schedule
 from sweephand.server.security.guard import GuardSettings
 from sweephand.server.store.views.totals import Totals
 

@@ -6,45 +6,17 @@ its name, shown as in the record, and its default is that of the draft.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from datetime import datetime
-from enum import Enum
-from operator import attrgetter
 from typing import Any
 
 from sweephand.base.errors import Mistakes
-from sweephand.base.json_schema import INSTANT, Members, Schema, answer, or_null, request
-from sweephand.base.records import dataclass
-from sweephand.domain.instants import text, text_ms
+from sweephand.base.json_schema import Members, Schema, answer, or_null, request
+from sweephand.domain.answers import Member, Table, answered, described
 from sweephand.domain.members import fields as reading
 from sweephand.domain.members.fields import Read, by_schema
+from sweephand.domain.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME
 from sweephand.server.facades.native import shapes
-from sweephand.server.facades.native.members.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME
-
-Show = Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class Member:
-    """One member. given: its schema in a request; None if only answers have it, and changes ignore it.
-
-    shown: its schema in an answer. show: takes the source of an answer. attribute: of the record and of the draft.
-    part: the table of an object.
-    """
-
-    given: Schema | None = None
-    read: Read | None = None
-    shown: Schema | None = None
-    show: Show | None = None
-    attribute: str = ""
-    part: Resource | None = None
-
-
-def answered(shown: Schema, show: Show | str = "") -> Member:
-    """Returns a member that only answers have. show: see Member, or the path of an attribute of the record."""
-    return Member(shown=shown, attribute=show) if isinstance(show, str) else Member(shown=shown, show=show)
 
 
 def part(of: Resource, read: Read | None = None, **more: Any) -> Member:
@@ -53,21 +25,17 @@ def part(of: Resource, read: Read | None = None, **more: Any) -> Member:
     return Member(given, read or of.part, answer(of.answer()), part=of)
 
 
-class Resource:
+class Resource(Table):
     """The table of one resource. draft: the record for requests, which has the defaults.
 
-    record: the attribute of an answer's source with the record; empty if the source is the record. more: members that
-    only some answers have.
+    record: see Table. more: members that only some answers have.
     """
 
     def __init__(self, draft: type, table: Mapping[str, Member], record: str = "", more: tuple[str, ...] = ()) -> None:
-        self.table = table
+        super().__init__(table, record)
         self.given = tuple(name for name, member in table.items() if member.given is not None)
         self.read_only = (*(name for name, member in table.items() if member.given is None), *more)
-        self._draft, self._record = draft, record and f"{record}."
-        self._attributes = {
-            name: member.attribute or re.sub("([A-Z])", r"_\1", name).lower() for name, member in table.items()
-        }
+        self._draft = draft
         self._readers = {name: table[name].read or by_schema(table[name].given or {}) for name in self.given}
         default = {each.name: each for each in fields(draft)}
         of_given = {name: default[self._attributes[name]] for name in self.given if self._attributes[name] in default}
@@ -115,28 +83,10 @@ class Resource:
         wrong.check()
         return found
 
-    def show(self, resource: Any) -> dict[str, Any]:
-        """Returns the JSON of all members that an answer has."""
-        return {name: self._show(name, resource) for name in self.table}
-
     def settable(self, resource: Any) -> dict[str, Any]:
         """Returns the JSON of the members that a caller may set, without empty ones."""
-        shown = {name: self._show(name, resource) for name in self.given}
+        shown = {name: self._shows[name](resource) for name in self.given}
         return {name: value for name, value in shown.items() if value is not None}
-
-    def _show(self, name: str, resource: Any) -> Any:
-        member = self.table[name]
-        if member.show is not None:
-            return member.show(resource)
-        value = attrgetter(f"{self._record}{self._attributes[name]}")(resource)
-        if isinstance(value, datetime):
-            schema = member.shown or {}
-            return text(value) if schema.get("pattern") == INSTANT["pattern"] else text_ms(value)
-        if isinstance(value, Enum):
-            return value.value
-        if member.part is not None and value is not None:
-            return member.part.show(value)
-        return list(value) if isinstance(value, tuple) else value
 
     @property
     def nullable(self) -> tuple[str, ...]:
@@ -146,10 +96,11 @@ class Resource:
     # Schemas
 
     def request(self) -> Members:
-        return {name: member.given for name, member in self.table.items() if member.given is not None}
-
-    def answer(self) -> Members:
-        return {name: self._shown(name, member) for name, member in self.table.items()}
+        return {
+            name: described(member.given, member.says)
+            for name, member in self.table.items()
+            if member.given is not None
+        }
 
     def _shown(self, name: str, member: Member) -> Schema:
         """Returns the schema of an answer: without limits of strings, and with null if the default is None."""

@@ -11,6 +11,7 @@ from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import answer, items, one_of, or_null, ref, request, text
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
+from sweephand.domain.answers import Member, answered
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft
@@ -22,23 +23,14 @@ from sweephand.domain.occurrences import upcoming
 from sweephand.domain.occurrences.upcoming import NextRuns
 from sweephand.domain.run import Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
+from sweephand.domain.schema_words import FLAG, ID, INSTANT, INSTANT_MS, LOCAL, NAME, RUN_ID, TEXT
 from sweephand.schedules.rule import MovedBy
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never
 from sweephand.server import actions
-from sweephand.server.actions.payloads import json_payload
+from sweephand.server.actions.payloads import ANYTHING, json_payload
 from sweephand.server.facades.native.members import defaults
 from sweephand.server.facades.native.members.defaults import Filling, payload_value
-from sweephand.server.facades.native.members.resource import Member, Resource, answered
-from sweephand.server.facades.native.members.schema_words import (
-    ANYTHING,
-    FLAG,
-    ID,
-    INSTANT,
-    INSTANT_MS,
-    NAME,
-    RUN_ID,
-    TEXT,
-)
+from sweephand.server.facades.native.members.resource import Resource
 from sweephand.server.security.guard import GuardSettings
 from sweephand.server.store.views.totals import Totals
 
@@ -276,6 +268,25 @@ def schedule_editable(
     view = ScheduleView(schedule, upcoming.NO_RUNS, timing, payload, hooks or {}, None, Totals(), None)
     body = {**SCHEDULE.settable(view), **schedule.timing}
     return body if hooks else {name: value for name, value in body.items() if name != "hooks"}
+
+
+MOVED_BY = or_null(
+    answer(
+        {
+            "rule": one_of(("dstGap", "dstOverlap", "monthOverflow", "calendar")),
+            "localTime": {
+                **LOCAL,
+                "description": "The wall time of the rule; for `monthOverflow`, a day that does not exist.",
+            },
+            "timezone": text(description="The zone of `localTime`; absent if it is the schedule's."),
+            "effect": one_of(
+                ("moved", "skipped", "doubled", "once"),
+                description="`doubled`: both copies of a repeated time run; `once`: only this one.",
+            ),
+        },
+        ("timezone",),
+    )
+)
 
 
 def moved_body(moved: MovedBy | None) -> dict[str, str] | None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from sweephand.base.ids import is_uuid
 from sweephand.base.json_schema import Schema, answer, one_of, or_null, text, whole
 from sweephand.base.lazy import lazy
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.instants import from_ms, text_ms
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.operation import WAITS_FOR, Operation, OperationKind, OperationState
+from sweephand.domain.schema_words import ID, INSTANT, INSTANT_MS
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import cursors
 from sweephand.server.facades.native.context import Context
-from sweephand.server.facades.native.members.resource import Resource, answered
-from sweephand.server.facades.native.members.schema_words import ID, INSTANT, INSTANT_MS
 from sweephand.server.flow.operations import verbs
 from sweephand.server.flow.operations.verbs import KINDS
 from sweephand.server.flow.world import World
@@ -75,8 +75,7 @@ _RESULT = (
     "(null, unless more runs follow the last one), and `link` with `url` and `expiresAt`, which is null in lists, "
     "and once the file is gone."
 )
-OPERATION = Resource(
-    Operation,
+OPERATION = Table(
     {
         "id": answered(ID),
         "kind": answered(one_of(OperationKind)),

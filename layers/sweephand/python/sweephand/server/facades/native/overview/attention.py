@@ -9,15 +9,18 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from sweephand.base.json_schema import answer, items, one_of, or_null, ref, whole
 from sweephand.base.records import dataclass
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.collection import CollectionState
 from sweephand.domain.consumer import Phase
 from sweephand.domain.failure import Group
-from sweephand.domain.instants import stamp, text, text_ms
+from sweephand.domain.instants import text
 from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationState
 from sweephand.domain.run import Reason
 from sweephand.domain.runs.reasons import ISSUER, MEANINGS
+from sweephand.domain.schema_words import ID, INSTANT, INSTANT_MS, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.operations.operations import may_see
@@ -64,6 +67,57 @@ class Item:
     reason: str | None = None
 
 
+@dataclass(frozen=True)
+class Attention:
+    """All that needs attention, and the tenant's oldest instant that is due; None if nothing is."""
+
+    now: datetime
+    oldest_due_at: datetime | None
+    items: list[Item]
+
+    @property
+    def behind_seconds(self) -> int:
+        return 0 if self.oldest_due_at is None else max(0, int((self.now - self.oldest_due_at).total_seconds()))
+
+
+STEP = Table(
+    {
+        "verb": answered(one_of(VERBS), says="The kind of the step."),
+        "words": answered(TEXT, says="The step in words."),
+        "href": answered(TEXT, says="The path to start with."),
+    }
+)
+ITEM = Table(
+    {
+        "kind": answered(one_of(KINDS), says="The kind; `jobs` stands for all jobs in the state `id`."),
+        "id": answered(TEXT, says="The id or the name of the resource."),
+        "name": answered(TEXT, says="The name for people."),
+        "jobId": answered(or_null(ID)),
+        "since": answered(or_null(INSTANT_MS), says="When it began."),
+        "lastAt": answered(or_null(INSTANT_MS), says="When it last happened."),
+        "count": answered(whole(1), says="How many runs, targets, events or jobs it stands for."),
+        "reason": answered(or_null(one_of(Reason))),
+        "sentence": answered(TEXT, says="The problem, in a sentence."),
+        "nextStep": answered(answer(STEP.answer()), lambda item: STEP.show(item.step), "The next step."),
+    }
+)
+ATTENTION = Table(
+    {
+        "now": answered(INSTANT_MS, says="The clock of the service."),
+        "oldestDueAt": answered(
+            or_null(INSTANT), says="The tenant's oldest instant that is due and has not been sent."
+        ),
+        "behindSeconds": answered(whole(), says="How long ago that was; 0: nothing waits."),
+        "items": answered(
+            items(ref("AttentionItem"), maxItems=MOST), lambda attention: ITEM.show_all(attention.items[:MOST])
+        ),
+        "itemsLeftOut": answered(
+            whole(), lambda attention: max(0, len(attention.items) - MOST), "How many more there are."
+        ),
+    }
+)
+
+
 def list_attention(ctx: Context) -> Answer:
     """Lists what needs attention, most serious first, and how late the tenant's due rows are."""
     return pace.priced(ctx, pace.ATTENTION, _attention)
@@ -72,28 +126,7 @@ def list_attention(ctx: Context) -> Answer:
 def _attention(ctx: Context) -> dict[str, Any]:
     oldest = tenants.oldest_due_of(ctx.world.table, ctx.tenant, ctx.world.shards.read(), ctx.now)
     found = [each for source in SOURCES for each in source(ctx)]
-    return {
-        "now": text_ms(ctx.now),
-        "oldestDueAt": None if oldest is None else text(oldest),
-        "behindSeconds": 0 if oldest is None else max(0, int((ctx.now - oldest).total_seconds())),
-        "items": [_body(each) for each in found[:MOST]],
-        "itemsLeftOut": max(0, len(found) - MOST),
-    }
-
-
-def _body(item: Item) -> dict[str, Any]:
-    return {
-        "kind": item.kind,
-        "id": item.id,
-        "name": item.name,
-        "jobId": item.job_id,
-        "since": stamp(item.since),
-        "lastAt": stamp(item.last_at),
-        "count": item.count,
-        "reason": item.reason,
-        "sentence": item.sentence,
-        "nextStep": {"verb": item.step.verb, "words": item.step.words, "href": item.step.href},
-    }
+    return ATTENTION.show(Attention(ctx.now, oldest, found))
 
 
 def _operations(ctx: Context) -> Iterator[Item]:

@@ -13,27 +13,19 @@ from typing import Any, NamedTuple
 from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.base.ids import is_uuid
 from sweephand.base.json_schema import Schema, answer, items, one_of, or_null, text, whole
-from sweephand.domain.failure import Archived, Failure, Group, Redirect
+from sweephand.domain.answers import Table, answered
+from sweephand.domain.failure import Archived, Failure, Group
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import HOOK_KINDS, TASK_KINDS, hook_owner
 from sweephand.domain.members import fields
 from sweephand.domain.run import FAILED, Reason, State
+from sweephand.domain.runs.run_members import GROUP_ID
+from sweephand.domain.schema_words import FLAG, ID, INSTANT, INSTANT_MS, RUN_ID, STATUS_CODE, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import TASKS, Context, in_query
-from sweephand.server.facades.native.members.resource import Resource, answered
-from sweephand.server.facades.native.members.schema_words import (
-    FLAG,
-    ID,
-    INSTANT,
-    INSTANT_MS,
-    RUN_ID,
-    STATUS_CODE,
-    TEXT,
-)
 from sweephand.server.facades.native.runs.runs import wanted_of
 from sweephand.server.flow.errors import failures, summaries
 from sweephand.server.flow.errors.failures import OpenRuns
-from sweephand.server.flow.errors.summaries import Summary
 from sweephand.server.flow.idempotency import made_once
 from sweephand.server.flow.jobs import lookup
 from sweephand.server.flow.runs import run_lists
@@ -85,10 +77,8 @@ def _archived_group(view: GroupView) -> dict[str, Any] | None:
 
 
 _ARCHIVED: Schema = answer({"at": INSTANT_MS, "by": or_null(TEXT), "reason": or_null(TEXT)})
-GROUP_ID = text(pattern="^[0-9a-f]{32}$")
 OWNERS = ("action", "errorAction", *map(hook_owner, HOOK_KINDS))
-GROUP = Resource(
-    Group,
+GROUP = Table(
     {
         "id": answered(GROUP_ID, "group.id"),
         "state": answered(
@@ -128,8 +118,7 @@ GROUP = Resource(
         "archived": answered(or_null(_ARCHIVED), _archived_group),
     },
 )
-ERROR_RUN = Resource(
-    Failure,
+ERROR_RUN = Table(
     {
         "runId": answered(RUN_ID, "failure.run_id"),
         "open": answered({**FLAG, "description": "Whether it is unresolved."}, "open"),
@@ -145,8 +134,7 @@ ERROR_RUN = Resource(
     },
 )
 MOST_NAMED = 100
-SUMMARY = Resource(
-    Summary,
+SUMMARY = Table(
     {
         "value": answered(
             or_null(text(description="The value that they share; null: their jobs have none, or are deleted.")), "value"
@@ -170,8 +158,7 @@ SUMMARY = Resource(
         ),
     },
 )
-REDIRECT = Resource(
-    Redirect,
+REDIRECT = Table(
     {
         "from": answered(ID, "source"),
         "to": answered(ID),

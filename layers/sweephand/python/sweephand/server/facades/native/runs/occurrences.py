@@ -7,21 +7,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.ids import is_uuid, run_uuid
+from sweephand.base.json_schema import one_of, or_null
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.instants import epoch_ms, text
 from sweephand.domain.job import Job
-from sweephand.domain.run import Kind
+from sweephand.domain.run import Kind, Reason, State
 from sweephand.domain.schedule import Schedule
+from sweephand.domain.schema_words import ID, INSTANT, RUN_ID, TEXT
 from sweephand.schedules import rule
 from sweephand.schedules.rule import Undecided
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.jobs.answers import as_held
-from sweephand.server.facades.native.members.schedule_members import moved_body
+from sweephand.server.facades.native.members.schedule_members import MOVED_BY, moved_body
 from sweephand.server.facades.native.query_instants import instant
 from sweephand.server.flow.jobs import lookup
 from sweephand.server.flow.jobs.occurrences import Asked, Occurrence, between
@@ -56,7 +59,7 @@ def occurrences(ctx: Context) -> Answer:
     return Answer(
         200,
         {
-            "items": [_body(ctx, each) for each in page[:limit]],
+            "items": OCCURRENCE.show_all(page[:limit]),
             "nextCursor": ctx.cursor(text(last.instant), last.schedule.id) if last else None,
             "searchedUntil": text(last.instant if last else until),
         },
@@ -116,24 +119,35 @@ def _is_instant(text: str) -> bool:
     return True
 
 
-def _body(ctx: Context, planned: _Planned) -> dict[str, Any]:
-    schedule, at = planned.schedule, planned.at
-    return {
-        "scheduleId": schedule.id,
-        "plannedAt": text(at.instant),
-        "state": at.state.value,
-        "reason": None if at.reason is None else at.reason.value,
-        "runId": _run_id(ctx, schedule, at),
-        "movedBy": moved_body(at.moved_by),
-        "calendar": None if at.calendar is None else schedule.timing["calendars"][at.calendar]["name"],
-    }
-
-
-def _run_id(ctx: Context, schedule: Schedule, at: Occurrence) -> str | None:
+def _run_id(planned: _Planned) -> str | None:
     """Returns the id of the row. Only an occurrence that is still to run has one before its row."""
+    schedule, at = planned.schedule, planned.at
     if at.run is not None:
         return at.run.id
     if at.skipped is not None:
         return None
-    uuid = run_uuid(ctx.tenant, schedule.id, epoch_ms(at.instant), Kind.SCHEDULED.value)
+    uuid = run_uuid(schedule.tenant, schedule.id, epoch_ms(at.instant), Kind.SCHEDULED.value)
     return f"{schedule.id}_{uuid}"
+
+
+def _calendar(planned: _Planned) -> str | None:
+    number = planned.at.calendar
+    return None if number is None else planned.schedule.timing["calendars"][number]["name"]
+
+
+OCCURRENCE = Table(
+    {
+        "scheduleId": answered(ID, "schedule.id"),
+        "plannedAt": answered(INSTANT, "instant"),
+        "state": answered(one_of(State), "at.state"),
+        "reason": answered(or_null(one_of(Reason)), "at.reason"),
+        "runId": answered(
+            or_null(RUN_ID),
+            _run_id,
+            "The id of its run, or of the range that stands for it; null if it is skipped and has no row yet, or "
+            "because a calendar excludes it.",
+        ),
+        "movedBy": answered(MOVED_BY, lambda planned: moved_body(planned.at.moved_by)),
+        "calendar": answered(or_null(TEXT), _calendar, "The name of the calendar that leaves it out."),
+    }
+)

@@ -11,7 +11,6 @@ from sweephand.base.ids import is_uuid
 from sweephand.base.lazy import lazy
 from sweephand.domain.members import fields
 from sweephand.domain.run import Attempt, Kind, Run, State
-from sweephand.domain.runs.run_file import run_body
 from sweephand.server.facades.http import RUN_TOKEN_HEADER, Answer
 from sweephand.server.facades.native.context import TASKS, Context, in_query
 from sweephand.server.facades.native.query_instants import exact_instant, instant
@@ -24,7 +23,7 @@ from sweephand.server.store.views import runs as views
 from sweephand.server.store.views.runs import Passed, RunMark, Span
 
 with lazy():
-    pass
+    from sweephand.domain.runs import run_members
 
 LOOKED_AT_MOST = 1_000
 """How many rows, or days without any, a page reads to find those of the query: at most about 1,000 read units."""
@@ -37,7 +36,7 @@ def list_all(ctx: Context) -> Answer:
     limit, given = ctx.page(is_uuid, is_uuid)
     found, last = select(ctx, (given[0], given[1]) if given else None, limit)
     names = JobNames(ctx.world, ctx.tenant).of(found)
-    items = [run_body(run, job_name=names[run.job_id]) for run in found]
+    items = [run_members.run_body(run, job_name=names[run.job_id]) for run in found]
     return Answer(200, {"items": items, "nextCursor": ctx.cursor(*last) if last else None})
 
 
@@ -139,4 +138,4 @@ def cancel(ctx: Context) -> Answer:
 
 
 def _shown(ctx: Context, run: Run, attempts: Sequence[Attempt] = ()) -> dict[str, Any]:
-    return run_body(run, attempts, job_name=JobNames(ctx.world, ctx.tenant).of([run])[run.job_id])
+    return run_members.run_body(run, attempts, job_name=JobNames(ctx.world, ctx.tenant).of([run])[run.job_id])

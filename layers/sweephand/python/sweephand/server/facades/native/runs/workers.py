@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweephand.base.errors import InvalidRequest, Mistakes, NotFound
+from sweephand.base.json_schema import items, one_of, or_null, ref, whole
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S, Application
 from sweephand.domain.instants import stamp, text_ms
 from sweephand.domain.members import fields, json_text
 from sweephand.domain.message import Pointer, Unreadable, decode
-from sweephand.domain.runs.run_file import run_body
+from sweephand.domain.run import Kind
+from sweephand.domain.runs.run_members import run_body
+from sweephand.domain.schema_words import ID, INSTANT_MS, RUN_ID, TEXT
+from sweephand.server.actions.payloads import ANYTHING
 from sweephand.server.actions.run_headers import traceparent_of
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes
@@ -24,6 +29,7 @@ from sweephand.server.flow.runs.follow_ups import FIELD
 from sweephand.server.flow.runs.run_lists import JobNames
 from sweephand.server.flow.runs.workers import Claim, Ended, Report, Task
 from sweephand.server.flow.tenants import applications
+from sweephand.server.flow.world import World
 from sweephand.server.store.views import tenants as views
 
 LONGEST_MESSAGE, LONGEST_DETAILS = 1_000, 16_384
@@ -47,19 +53,42 @@ def register_application(ctx: Context) -> Answer:
     return Answer(200, _application(ctx, applications.register(ctx.world, ctx.tenant, name, version, tasks)))
 
 
-def _application(ctx: Context, shown: Application) -> dict[str, Any]:
-    return {
-        "name": shown.name,
-        "version": shown.version,
-        "queueUrl": ctx.world.queue.url(shown.lane),
-        "region": ctx.world.settings.region,
-        "visibilitySeconds": LEASE_S,
-        "tasks": list(shown.tasks),
-        "createdAt": text_ms(shown.created_at),
-        "since": stamp(shown.watched_since if shown.away_at is not None else None),
-        "awayAt": stamp(shown.away_at),
-        "waiting": shown.waiting,
-    }
+class _Shown(NamedTuple):
+    """An application with its place."""
+
+    application: Application
+    world: World
+
+
+APPLICATION = Table(
+    {
+        "name": answered(TEXT),
+        "version": answered(or_null(TEXT)),
+        "queueUrl": answered(
+            TEXT,
+            lambda shown: shown.world.queue.url(shown.application.lane),
+            "The SQS queue from which its workers take messages.",
+        ),
+        "region": answered(or_null(TEXT), lambda shown: shown.world.settings.region),
+        "visibilitySeconds": answered(whole(), lambda _: LEASE_S, "How long the queue hides a received message."),
+        "tasks": answered(items(TEXT), says="The tasks that workers of this version know, if they have said it."),
+        "createdAt": answered(INSTANT_MS),
+        "since": answered(
+            or_null(INSTANT_MS),
+            lambda shown: shown.application.away_at and stamp(shown.application.watched_since),
+            "Since when its first message waits, if it is away; otherwise null.",
+        ),
+        "awayAt": answered(
+            or_null(INSTANT_MS), says="When it was found that nobody receives its messages; null: it is not away."
+        ),
+        "waiting": answered(whole(), says="How many messages waited at the last check while it is away."),
+    },
+    "application",
+)
+
+
+def _application(ctx: Context, application: Application) -> dict[str, Any]:
+    return APPLICATION.show(_Shown(application, ctx.world))
 
 
 def list_applications(ctx: Context) -> Answer:
@@ -92,19 +121,72 @@ def _version(given: Mapping[str, Any]) -> str | None:
     return version
 
 
+class Verdict(NamedTuple):
+    """The answer to a claim. wait_seconds, task: with `wait` and with `run`."""
+
+    verdict: str
+    wait_seconds: int | None = None
+    task: Task | None = None
+
+
+def _payload(task: Task) -> Any:
+    return json_text.loads(task.payload.text) if task.payload is not None and task.payload.is_json else None
+
+
+def _string(task: Task) -> str | None:
+    return task.payload.text if task.payload is not None and not task.payload.is_json else None
+
+
+TASK = Table(
+    {
+        "runId": answered(RUN_ID, "run.id"),
+        "jobId": answered(ID, "run.job_id"),
+        "scheduleId": answered(or_null(ID), "run.schedule_id"),
+        "name": answered(TEXT, lambda task: task.action.params["task"]),
+        "kind": answered(one_of(Kind), "run.kind"),
+        "plannedAt": answered(INSTANT_MS, lambda task: text_ms(task.run.occurrence_at or task.run.planned_at)),
+        "attempt": answered(whole(), "run.attempt"),
+        "maxAttempts": answered(whole(), "run.max_attempts"),
+        "traceparent": answered(
+            TEXT,
+            lambda task: traceparent_of(task.run.id, task.run.attempt),
+            "The parent of the attempt's spans, as in W3C Trace Context.",
+        ),
+        "leaseUntil": answered(or_null(INSTANT_MS), "run.lease_until"),
+        "payload": answered(ANYTHING, _payload),
+        "body": answered(or_null(TEXT), _string),
+        "resourceId": answered(or_null(TEXT)),
+        "tags": answered(items(TEXT)),
+    }
+)
+VERDICT = Table(
+    {
+        "verdict": answered(
+            one_of(("run", "delete", "wait")),
+            says="`run`: carry out `task`, report, then delete the message. `delete`: there is nothing to do. "
+            "`wait`: let the message reappear after `waitSeconds`.",
+        ),
+        "waitSeconds": answered(or_null(whole())),
+        "task": answered(
+            or_null(ref("Task")),
+            lambda verdict: None if verdict.task is None else TASK.show(verdict.task),
+            "The task to carry out; null with other verdicts.",
+        ),
+    }
+)
+
+
 def claim_run(ctx: Context) -> Answer:
     """Claims the run of a message, or says that the message must be deleted or come back later."""
     wanted = _claim(ctx)
     said = workers.claim(ctx.world, wanted)
     if isinstance(said, Task):
-        return _verdict("run", task=_task_body(said))
-    if said.acknowledged:
-        return _verdict("delete")
-    return _verdict("wait", seconds=max(1, round(said.back_in_s or COMES_BACK_S)))
-
-
-def _verdict(verdict: str, *, seconds: int | None = None, task: dict[str, Any] | None = None) -> Answer:
-    return Answer(200, {"verdict": verdict, "waitSeconds": seconds, "task": task})
+        verdict = Verdict("run", task=said)
+    elif said.acknowledged:
+        verdict = Verdict("delete")
+    else:
+        verdict = Verdict("wait", max(1, round(said.back_in_s or COMES_BACK_S)))
+    return Answer(200, VERDICT.show(verdict))
 
 
 def _claim(ctx: Context) -> Claim:
@@ -142,27 +224,6 @@ def _lease_s(given: Mapping[str, Any]) -> int:
 
 def _sent_at(given: Mapping[str, Any]) -> datetime | None:
     return exact_instant(given["sentAt"], "sentAt") if "sentAt" in given else None
-
-
-def _task_body(task: Task) -> dict[str, Any]:
-    run, payload = task.run, task.payload
-    as_json = payload is not None and payload.is_json
-    return {
-        "runId": run.id,
-        "jobId": run.job_id,
-        "scheduleId": run.schedule_id,
-        "name": task.action.params["task"],
-        "kind": run.kind.value,
-        "plannedAt": text_ms(run.occurrence_at or run.planned_at),
-        "attempt": run.attempt,
-        "maxAttempts": run.max_attempts,
-        "traceparent": traceparent_of(run.id, run.attempt),
-        "leaseUntil": text_ms(run.lease_until) if run.lease_until else None,
-        "payload": json_text.loads(payload.text) if payload is not None and as_json else None,
-        "body": payload.text if payload is not None and not as_json else None,
-        "resourceId": task.resource_id,
-        "tags": list(task.tags),
-    }
 
 
 def heartbeat_run(ctx: Context) -> Answer:

@@ -9,14 +9,15 @@ from typing import Any
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
 from sweephand.base.lazy import lazy
+from sweephand.domain.answers import Member, answered
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, CollectionState, Events, Quota, Retention
 from sweephand.domain.jobs import policies
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.domain.runs import retry
+from sweephand.domain.schema_words import FACADE, REVISION, ZONE
 from sweephand.schedules.zones.localtime import zone
-from sweephand.server.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
-from sweephand.server.facades.native.members.schema_words import FACADE, REVISION, ZONE
+from sweephand.server.facades.native.members.resource import CHANGED, NAMED, Resource, part
 from sweephand.server.security.guard import GuardSettings
 
 with lazy():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from sweephand.base.errors import InvalidRequest, Mistakes
-from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S, Consumer
-from sweephand.domain.instants import text, text_ms
+from sweephand.base.json_schema import one_of, or_null, whole
+from sweephand.domain.answers import Table, answered
+from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S, Consumer, Phase
+from sweephand.domain.instants import stamp, text
 from sweephand.domain.members import fields
+from sweephand.domain.schema_words import INSTANT, INSTANT_MS, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes
 from sweephand.server.facades.native.context import Context
@@ -17,6 +21,54 @@ from sweephand.server.store.views import resources as views
 
 MOST_COUNTED = 1_000
 LONGEST_HOLDER = 128
+
+
+class _Shown(NamedTuple):
+    """A consumer at the time of a request. held: the planned instants of the events that wait, up to MOST_COUNTED."""
+
+    consumer: Consumer
+    now: datetime
+    held: Sequence[datetime]
+
+    @property
+    def leased(self) -> Consumer | None:
+        """Returns the consumer while somebody holds it."""
+        return self.consumer if self.consumer.is_held(self.now) else None
+
+
+CONSUMER = Table(
+    {
+        "name": answered(TEXT, "consumer.name"),
+        "state": answered(
+            one_of(Phase),
+            lambda shown: shown.consumer.phase_at(shown.now).value,
+            "`AWAY`: events are held. `STARTING`: missed events are sent. `LIVE`: all are.",
+        ),
+        "holder": answered(
+            or_null(TEXT), lambda shown: shown.leased and shown.leased.holder, "The process that holds the lease now."
+        ),
+        "leaseUntil": answered(
+            or_null(INSTANT_MS),
+            lambda shown: shown.leased and stamp(shown.leased.lease_until),
+            "When its lease ends unless it is extended; null if nobody holds it.",
+        ),
+        "held": answered(
+            whole(0, MOST_COUNTED),
+            lambda shown: len(shown.held),
+            "How many events wait for it, counted up to 1,000.",
+        ),
+        "oldestHeldAt": answered(
+            or_null(INSTANT),
+            lambda shown: text(shown.held[0]) if shown.held else None,
+            "The planned instant of the oldest waiting event.",
+        ),
+    }
+)
+
+
+def _body(ctx: Context, consumer: Consumer) -> dict[str, Any]:
+    held = views.held(ctx.world.table, ctx.tenant, consumer.name, MOST_COUNTED)
+    return CONSUMER.show(_Shown(consumer, ctx.now, held))
 
 
 def list_all(ctx: Context) -> Answer:
@@ -67,17 +119,3 @@ def start(ctx: Context) -> Answer:
 
 def _holder(given: Mapping[str, Any]) -> str:
     return fields.line(fields.required(given, "holder"), "holder", LONGEST_HOLDER)
-
-
-def _body(ctx: Context, consumer: Consumer) -> dict[str, Any]:
-    phase = consumer.phase_at(ctx.now)
-    there = consumer.is_held(ctx.now)
-    held = views.held(ctx.world.table, ctx.tenant, consumer.name, MOST_COUNTED)
-    return {
-        "name": consumer.name,
-        "state": phase.value,
-        "holder": consumer.holder if there else None,
-        "leaseUntil": text_ms(consumer.lease_until) if there and consumer.lease_until else None,
-        "held": len(held),
-        "oldestHeldAt": text(held[0]) if held else None,
-    }

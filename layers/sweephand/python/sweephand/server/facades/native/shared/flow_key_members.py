@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweephand.base.errors import InvalidRequest, Mistakes
-from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
+from sweephand.base.json_schema import Members, answer, items, one_of, or_null, request, text, whole
+from sweephand.domain.answers import Member, Table, answered
 from sweephand.domain.flow_keys.circuits import Circuit, CircuitState
 from sweephand.domain.flow_keys.flow_keys import (
     LONGEST_PERIOD_S,
@@ -23,9 +24,8 @@ from sweephand.domain.instants import EPOCH, text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import below
 from sweephand.domain.run import Reason
-from sweephand.server.facades.native.members.json_schema import page
-from sweephand.server.facades.native.members.resource import CHANGED, NAMED, Member, Resource, answered, part
-from sweephand.server.facades.native.members.schema_words import FLAG, INSTANT_MS, PASSED_OVER, REVISION, TEXT
+from sweephand.domain.schema_words import FLAG, INSTANT_MS, REVISION, TEXT
+from sweephand.server.facades.native.members.resource import CHANGED, NAMED, Resource, part
 from sweephand.server.store.views.resources import MOST_CIRCUITS, MOST_COUNTED
 
 RATE = Resource(
@@ -111,8 +111,7 @@ FLOW_KEY = Resource(
     },
     more=("live",),
 )
-CIRCUIT_NOW = Resource(
-    Circuit,
+CIRCUIT_NOW = Table(
     {
         "id": answered(text(pattern="^[0-9a-f]{16}$", description="The same id as `circuit` in events.")),
         "target": answered(
@@ -126,29 +125,43 @@ CIRCUIT_NOW = Resource(
         "nextProbeAt": answered(or_null(INSTANT_MS), "probe_at"),
     },
 )
-_LIVE: Members = {
-    "waiting": whole(0, MOST_COUNTED, description=f"How many runs wait, counted up to {MOST_COUNTED:,}."),
-    "running": or_null(whole(description="How many calls are open; null without `parallelism`.")),
-    "nextCallAt": or_null(
-        {
-            **INSTANT_MS,
-            "description": "When the rate allows the next call; null without a rate, or while the key is paused.",
-        }
-    ),
-    "circuits": items(
-        answer(CIRCUIT_NOW.answer()),
-        maxItems=MOST_CIRCUITS,
-        description="Circuits of targets whose last calls failed.",
-    ),
-}
-SCHEMAS: dict[str, Schema] = {
-    "FlowKeyDraft": request(FLOW_KEY.request(), ("name",)),
-    "FlowKeyReplacement": request({**FLOW_KEY.request(), **dict.fromkeys(FLOW_KEY.read_only, PASSED_OVER)}),
-    "FlowKeyPause": request({"note": text(0, 1_000)}),
-    "FlowKey": answer({**FLOW_KEY.answer(), "live": answer(_LIVE)}),
-    "ListedFlowKey": answer(FLOW_KEY.answer()),
-    "FlowKeyPage": page("ListedFlowKey"),
-}
+
+
+class Live(NamedTuple):
+    """The calls under a flow key at the time of a request. waiting: how many runs wait."""
+
+    turnstile: Turnstile
+    waiting: int
+    circuits: Iterable[Circuit]
+    now: datetime
+
+    @property
+    def running(self) -> int | None:
+        return None if self.turnstile.terms.parallelism is None else self.turnstile.running(self.now)
+
+    @property
+    def next_call_at(self) -> datetime | None:
+        terms = self.turnstile.terms
+        if terms.rate is None or terms.paused:
+            return None
+        return max(at for at in (self.now, self.turnstile.next_at, self.turnstile.called_to) if at is not None)
+
+
+LIVE = Table(
+    {
+        "waiting": answered(whole(0, MOST_COUNTED), says=f"How many runs wait, counted up to {MOST_COUNTED:,}."),
+        "running": answered(or_null(whole()), says="How many calls are open; null without `parallelism`."),
+        "nextCallAt": answered(
+            or_null(INSTANT_MS),
+            says="When the rate allows the next call; null without a rate, or while the key is paused.",
+        ),
+        "circuits": answered(
+            items(answer(CIRCUIT_NOW.answer()), maxItems=MOST_CIRCUITS),
+            lambda live: CIRCUIT_NOW.show_all(live.circuits),
+            "Circuits of targets whose last calls failed.",
+        ),
+    }
+)
 
 
 def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
@@ -157,14 +170,3 @@ def read(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
     circuit, resting = found.pop("circuit")
     before = before or FlowKey(tenant, found["name"], EPOCH, EPOCH)
     return replace(before, **found, circuit=circuit, resting=resting)
-
-
-def live(turnstile: Turnstile, waiting: int, circuits: Iterable[Circuit], now: datetime) -> Mapping[str, Any]:
-    """Returns the current state of the key's calls."""
-    free_at = max(now, *(at for at in (turnstile.next_at, turnstile.called_to) if at is not None), now)
-    return {
-        "waiting": waiting,
-        "running": None if turnstile.terms.parallelism is None else turnstile.running(now),
-        "nextCallAt": None if turnstile.terms.rate is None or turnstile.terms.paused else text_ms(free_at),
-        "circuits": [CIRCUIT_NOW.show(each) for each in circuits],
-    }

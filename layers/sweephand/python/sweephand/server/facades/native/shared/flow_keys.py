@@ -12,7 +12,7 @@ from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.shared import flow_key_members
-from sweephand.server.facades.native.shared.flow_key_members import FLOW_KEY
+from sweephand.server.facades.native.shared.flow_key_members import FLOW_KEY, LIVE, Live
 from sweephand.server.flow.flow_keys import flow_key_changes
 from sweephand.server.flow.idempotency import made_once
 from sweephand.server.flow.tenants import tenancy
@@ -84,5 +84,5 @@ def _answer(ctx: Context, key: FlowKey, status: int = 200) -> Answer:
     if status == 201:
         headers["Location"] = f"/v1/flow-keys/{key.name}"
     found = views.live(ctx.world.table, key.tenant, key.name)
-    live = flow_key_members.live(found.turnstile, found.waiting, found.circuits, ctx.now)
+    live = LIVE.show(Live(found.turnstile, found.waiting, found.circuits, ctx.now))
     return Answer(status, {**FLOW_KEY.show(key), "live": live}, headers)

@@ -10,12 +10,12 @@ from operator import attrgetter
 from typing import Any
 
 from sweephand.base.errors import Conflict, InvalidRequest, Mistakes, NotFound
-from sweephand.base.json_schema import or_null, whole
+from sweephand.base.json_schema import items, one_of, or_null, whole
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.members import fields
+from sweephand.domain.schema_words import ACTOR, INSTANT_MS, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
-from sweephand.server.facades.native.members.resource import Resource, answered
-from sweephand.server.facades.native.members.schema_words import ACTOR, INSTANT_MS, SCOPES, TEXT
 from sweephand.server.flow.idempotency import made_once
 from sweephand.server.flow.tenants import access
 from sweephand.server.flow.tenants.access import LONGEST_OVERLAP, USUAL_OVERLAP
@@ -23,8 +23,8 @@ from sweephand.server.security.caller import PROVIDER_SCOPES, TENANT_SCOPES, cli
 from sweephand.server.store.views import tenants as views
 from sweephand.server.store.views.tenants import Listed
 
-CREDENTIAL = Resource(
-    Listed,
+SCOPES = items(one_of(sorted(TENANT_SCOPES | PROVIDER_SCOPES)), minItems=1)
+CREDENTIAL = Table(
     {
         "clientId": answered(TEXT, lambda item: f"{item.tenant or 'provider'}.{item.id}"),
         "name": answered(or_null(TEXT)),

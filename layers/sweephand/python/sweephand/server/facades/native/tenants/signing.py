@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from sweephand.base.errors import Conflict
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.collection import SigningKey
+from sweephand.domain.schema_words import ACTOR, ID, INSTANT_MS
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
-from sweephand.server.facades.native.members.resource import Resource, answered
-from sweephand.server.facades.native.members.schema_words import ACTOR, ID, INSTANT_MS
 from sweephand.server.flow.idempotency import made_once
 from sweephand.server.flow.tenants import signing, tenancy
 
-SIGNING_KEY = Resource(
-    SigningKey,
+SIGNING_KEY = Table(
     {"id": answered(ID), "createdAt": answered(INSTANT_MS), "createdBy": answered(ACTOR, "by")},
 )
 

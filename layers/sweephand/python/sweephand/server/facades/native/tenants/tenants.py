@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sweephand.base.errors import InvalidRequest, Mistakes, NotFound
-from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, request, text, whole
+from sweephand.base.json_schema import Members, answer, items, one_of, or_null, request, text, whole
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.collection import (
     DESCENDANTS,
     MOST_DESCENDANTS,
@@ -21,15 +22,12 @@ from sweephand.domain.collection import (
     TenantState,
     Usage,
 )
-from sweephand.domain.instants import text_ms
 from sweephand.domain.members import fields
 from sweephand.domain.members.fields import by_schema
+from sweephand.domain.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME, TENANT_NAME
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes
 from sweephand.server.facades.native.context import Context
-from sweephand.server.facades.native.members.json_schema import page, patch_of
-from sweephand.server.facades.native.members.resource import Resource, answered
-from sweephand.server.facades.native.members.schema_words import ACTOR, INSTANT_MS, PASSED_OVER, PLAIN_NAME, TENANT_NAME
 from sweephand.server.facades.native.operations import operations
 from sweephand.server.facades.native.shared.collection_members import LONGEST_INTERVAL_S
 from sweephand.server.facades.native.tenants import credentials
@@ -72,9 +70,8 @@ _WITHHELD = items(
     description="Scopes that no caller of the tenant has, even if its credential or token has them.",
 )
 
-_SET: Members = {"description": _DESCRIPTION, "quota": request(_QUOTA), "withheldScopes": _WITHHELD}
-TENANT = Resource(
-    Tenant,
+GIVEN: Members = {"description": _DESCRIPTION, "quota": request(_QUOTA), "withheldScopes": _WITHHELD}
+TENANT = Table(
     {
         "tenant": answered(TENANT_NAME, "name"),
         "description": answered(or_null(_DESCRIPTION)),
@@ -98,19 +95,23 @@ TENANT = Resource(
     },
     "tenant",
 )
-_READ_ONLY = tuple(name for name in TENANT.table if name not in {"tenant", *_SET})
-SCHEMAS: dict[str, Schema] = {
-    "TenantDraft": request({"tenant": TENANT_NAME, "name": TENANT_NAME, **_SET}),
-    "TenantPatch": patch_of(
-        request({"tenant": TENANT_NAME, **_SET, **dict.fromkeys(_READ_ONLY, PASSED_OVER)}), {}, removable=False
-    ),
-    "Tenant": answer(TENANT.answer()),
-    "TenantPage": page("Tenant"),
-    "Subscription": answer(
-        {"tenant": TENANT_NAME, "application": PLAIN_NAME, "createdAt": INSTANT_MS, "createdBy": ACTOR}
-    ),
-    "SubscriptionPage": page("Subscription"),
-}
+SUBSCRIPTION = Table(
+    {
+        "tenant": answered(TENANT_NAME),
+        "application": answered(PLAIN_NAME),
+        "createdAt": answered(INSTANT_MS, "made.since"),
+        "createdBy": answered(ACTOR, "made.by"),
+    }
+)
+READ_ONLY = tuple(name for name in TENANT.table if name not in {"tenant", *GIVEN})
+
+
+class Subscribed(NamedTuple):
+    """A subscription of a tenant to an application."""
+
+    tenant: str
+    application: str
+    made: Subscription
 
 
 class TenantView(NamedTuple):
@@ -123,7 +124,7 @@ class TenantView(NamedTuple):
 def create(ctx: Context) -> Answer:
     wrong = Mistakes()
     sent = ctx.body()
-    given = fields.members(sent, "", ("tenant", "name", *_SET), wrong)
+    given = fields.members(sent, "", ("tenant", "name", *GIVEN), wrong)
     name, quota = wrong.of(_new_name, given, "name" in sent), wrong.of(_quota, given)
     description, withheld = wrong.of(_description, given), wrong.of(_withheld, given)
     wrong.check()
@@ -207,7 +208,7 @@ def patch(ctx: Context) -> Answer:
         "quota": _quota_body(before, usage),
         "withheldScopes": withheld,
     }
-    merged = fields.members(shapes.merged(there, given), "", ("tenant", *_SET, *_READ_ONLY))
+    merged = fields.members(shapes.merged(there, given), "", ("tenant", *GIVEN, *READ_ONLY))
     if merged.get("tenant", name) != name:
         raise InvalidRequest("tenant", "cannot be changed")
     allowed, pace = _quota(merged)
@@ -244,13 +245,13 @@ def subscribe(ctx: Context) -> Answer:
         reason = "must have 1 to 128 letters, digits, . _ and -, and begin with a letter or a digit"
         raise InvalidRequest("application", reason, code="INVALID_QUERY")
     made = subscriptions.subscribe(ctx.world, name, application, ctx.actor)
-    return Answer(200, _subscription(name, application, made))
+    return Answer(200, SUBSCRIPTION.show(Subscribed(name, application, made)))
 
 
 def list_subscriptions(ctx: Context) -> Answer:
     """Lists all subscriptions, by application, on one page, because a tenant has few."""
     tenant = tenancy.find_tenant(ctx.world, named(ctx))
-    found = [_subscription(tenant.name, *each) for each in sorted(tenant.applications.items())]
+    found = [SUBSCRIPTION.show(Subscribed(tenant.name, *each)) for each in sorted(tenant.applications.items())]
     return Answer(200, {"items": found, "nextCursor": None})
 
 
@@ -263,15 +264,6 @@ def unsubscribe(ctx: Context) -> Answer:
 
 def delete(ctx: Context) -> Answer:
     return operations.begun(subscriptions.delete_tenant(ctx.world, named(ctx), ctx.actor))
-
-
-def _subscription(tenant: str, application: str, made: Subscription) -> dict[str, str | None]:
-    return {
-        "tenant": tenant,
-        "application": application,
-        "createdAt": text_ms(made.since),
-        "createdBy": made.by,
-    }
 
 
 def body(tenant: Tenant, usage: Usage) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from sweephand.base.json_schema import NULL, Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
+from sweephand.domain.schema_words import GIVEN_INSTANT, PASSED_OVER, PLAIN_NAME, ZONE
 from sweephand.schedules import notations
 from sweephand.schedules.calendars.calendars import MOST, Mode, Roll
 from sweephand.schedules.notations.every import Align
 from sweephand.schedules.timing import MOST_COUNT, MOST_JITTER_S
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap
-from sweephand.server.facades.native.members import descriptions
 from sweephand.server.facades.native.members import schedule_members as members
-from sweephand.server.facades.native.members.schema_words import GIVEN_INSTANT, PASSED_OVER, PLAIN_NAME, ZONE
+from tools.openapi import descriptions
 
 DST_RULES: Members = {
     "dstGap": one_of(Gap, description="The rule for a wall time that the clock skips."),

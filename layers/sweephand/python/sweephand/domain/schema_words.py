@@ -1,13 +1,11 @@
-"""Shared parts of the native API's schemas: ids, instants, names, scopes."""
+"""Shared parts of the native API's schemas: ids, instants, names."""
 
 from __future__ import annotations
 
 from sweephand.base import json_schema
-from sweephand.base.json_schema import Schema, items, one_of, or_null, text, whole
+from sweephand.base.json_schema import Schema, one_of, or_null, text, whole
 from sweephand.schedules.text import instants
 from sweephand.schedules.text.members import LONGEST_TEXT
-from sweephand.server.actions import payloads
-from sweephand.server.security.caller import PROVIDER_SCOPES, TENANT_SCOPES
 
 _HEX = "[0-9a-f]"
 _UUID = "-".join(f"{_HEX}{{{size}}}" for size in (8, 4, 4, 4, 12))
@@ -31,7 +29,6 @@ IN_UTC = "RFC 3339; without an offset, it is in UTC."
 ZONE = text(1, LONGEST_TEXT, description="An IANA time zone, such as `Europe/Berlin`.")
 TEXT = text()
 FLAG: Schema = {"type": "boolean"}
-ANYTHING = payloads.ANYTHING
 PASSED_OVER = json_schema.PASSED_OVER
 NAME = text(1, 128)
 REVISION = whole(1)
@@ -44,5 +41,4 @@ ACTOR = or_null(
         "this was recorded."
     )
 )
-SCOPES = items(one_of(sorted(TENANT_SCOPES | PROVIDER_SCOPES)), minItems=1)
 FACADE = one_of(("native", "sap", "azure"))

@@ -1,6 +1,6 @@
 """Descriptions for the OpenAPI document: of every member that has none in its schema, and of every operation.
 
-Only `make openapi` loads this. `Schema.member` is for one schema, `member` for all others.
+`Schema.member` is for one schema, `member` for all others.
 """
 
 from __future__ import annotations

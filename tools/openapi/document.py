@@ -12,6 +12,15 @@ from sweephand.base.json_schema import Schema, items, one_of, ref, text, whole
 from sweephand.domain.job import JobState
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import Kind, State
+from sweephand.domain.schema_words import (
+    GIVEN_INSTANT,
+    ID,
+    IN_UTC,
+    JOB_FILTER,
+    PLAIN_NAME,
+    RUN_ID,
+    TENANT_NAME,
+)
 from sweephand.server.actions import KINDS
 from sweephand.server.facades.http import RUN_TOKEN_HEADER, Route
 from sweephand.server.facades.native import cursors
@@ -21,23 +30,14 @@ from sweephand.server.facades.native.jobs.answers import INCLUDES
 from sweephand.server.facades.native.jobs.job_list import LIST_INCLUDES
 from sweephand.server.facades.native.jobs.job_sets import FIGURES, LARGEST_LIMIT_S
 from sweephand.server.facades.native.jobs.narrow_lists import BY_NEXT_RUN
-from sweephand.server.facades.native.members import descriptions
-from sweephand.server.facades.native.members.schema_words import (
-    GIVEN_INSTANT,
-    ID,
-    IN_UTC,
-    JOB_FILTER,
-    PLAIN_NAME,
-    RUN_ID,
-    TENANT_NAME,
-)
-from sweephand.server.facades.native.openapi.examples import REQUESTS
-from sweephand.server.facades.native.openapi.schemas import SCHEMAS
 from sweephand.server.facades.native.overview import timeline
 from sweephand.server.facades.native.problems import STATUS, problem
 from sweephand.server.facades.native.routes import HTML, JSON, READ, ROUTES
 from sweephand.server.facades.native.runs.errors import STATES
 from sweephand.server.flow.errors.summaries import By
+from tools.openapi import descriptions
+from tools.openapi.examples import REQUESTS
+from tools.openapi.schemas import SCHEMAS
 
 PROBLEM = "application/problem+json"
 FORM, MERGE_PATCH = "application/x-www-form-urlencoded", "application/merge-patch+json"

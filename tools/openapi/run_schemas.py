@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S
-from sweephand.domain.run import Kind, Reason, State, Status
-from sweephand.domain.runs.run_file import OF_ITS_JOB, Format
-from sweephand.schedules.explain.explain_instant import REASON_CODES
-from sweephand.schedules.explain.preview_warnings import CAUTIONS
-from sweephand.server.actions.payloads import MAX_PAYLOAD
-from sweephand.server.facades.native.members.job_members import JOB
-from sweephand.server.facades.native.members.json_schema import page
-from sweephand.server.facades.native.members.schedule_schemas import ONE_NOTATION, TIMING
-from sweephand.server.facades.native.members.schema_words import (
-    ANYTHING,
+from sweephand.domain.run import Kind, Reason, State
+from sweephand.domain.runs.run_file import Format
+from sweephand.domain.runs.run_members import ATTEMPT, GROUP_ID, OF_ITS_JOB, RUN
+from sweephand.domain.schema_words import (
     FLAG,
     GIVEN_INSTANT,
     ID,
@@ -21,99 +15,32 @@ from sweephand.server.facades.native.members.schema_words import (
     INSTANT,
     INSTANT_MS,
     JOB_FILTER,
-    LOCAL,
     LOCAL_WITH_OFFSET,
     RUN_ID,
-    STATUS_CODE,
     TEXT,
 )
+from sweephand.schedules.explain.explain_instant import REASON_CODES
+from sweephand.schedules.explain.preview_warnings import CAUTIONS
+from sweephand.server.actions.payloads import ANYTHING, MAX_PAYLOAD
+from sweephand.server.facades.native.members.job_members import JOB
+from sweephand.server.facades.native.members.schedule_members import MOVED_BY
 from sweephand.server.facades.native.operations.operations import OPERATION
-from sweephand.server.facades.native.runs.errors import ERROR_RUN, GROUP, GROUP_ID, REDIRECT, SUMMARY
+from sweephand.server.facades.native.runs.errors import ERROR_RUN, GROUP, REDIRECT, SUMMARY
+from sweephand.server.facades.native.runs.occurrences import OCCURRENCE
 from sweephand.server.facades.native.runs.report import MOST_ATTEMPTS
+from sweephand.server.facades.native.runs.workers import APPLICATION, TASK, VERDICT
 from sweephand.server.flow.bulk import redrive
 from sweephand.server.flow.errors.summaries import By
 from sweephand.server.flow.runs.follow_ups import FIELD, FURTHEST
 from sweephand.server.flow.runs.workers import Ended
+from tools.openapi.pages_and_patches import page
+from tools.openapi.schedule_schemas import ONE_NOTATION, TIMING
 
-_ATTEMPT: Members = {
-    "attempt": whole(1),
-    "state": one_of(State, description="The result of the attempt. The last attempt's is the state of the run."),
-    "plannedAt": or_null({**INSTANT_MS, "description": "When it should have begun."}),
-    "enqueuedAt": or_null({**INSTANT_MS, "description": "When its message was put into the run queue."}),
-    "startedAt": INSTANT_MS,
-    "finishedAt": or_null(INSTANT_MS),
-    "durationMs": or_null(whole()),
-    "reason": or_null(one_of(Reason)),
-    "httpStatus": or_null(STATUS_CODE),
-    "message": or_null(TEXT),
-    "answer": or_null(TEXT),
-}
-_RUN: Members = {
-    "id": RUN_ID,
-    "jobId": ID,
-    "jobName": or_null({**TEXT, "description": "The current name of the job; null if the job is deleted."}),
-    "scheduleId": or_null(ID),
-    "kind": one_of(Kind),
-    "status": one_of(Status),
-    "state": one_of(State),
-    "reason": or_null(one_of(Reason)),
-    "httpStatus": or_null(STATUS_CODE),
-    "plannedAt": INSTANT_MS,
-    "enqueuedAt": or_null(INSTANT_MS),
-    "startedAt": or_null(INSTANT_MS),
-    "finishedAt": or_null(INSTANT_MS),
-    "latenessMs": or_null(whole()),
-    "attempt": whole(1),
-    "maxAttempts": whole(1),
-    "nextAttemptAt": or_null(INSTANT_MS),
-    "callbackDeadlineAt": or_null(INSTANT_MS),
-    "answer": or_null(TEXT),
-    "message": or_null(TEXT),
-    "parentRunId": or_null(RUN_ID),
-    "rerunOf": or_null({**RUN_ID, "description": "The run that this one repeats."}),
-    "rerunBy": or_null({**RUN_ID, "description": "The last run that repeats this one."}),
-    "reportedBy": or_null(
-        {
-            "type": "string",
-            "description": "The reporter of how the run ended: the `owner` of the worker, or the client id that sent "
-            "the result. null if the call's own answer ended it.",
-        }
-    ),
-    "errorGroupId": or_null({**GROUP_ID, "description": "The error group of a failed run; null for other runs."}),
-    "range": or_null(answer({"until": INSTANT_MS, "count": whole(1)}, description="It stands for many occurrences.")),
-    "attempts": {
-        **items(ref("Attempt")),
-        "description": (
-            "Each attempt, in order. If its executor stopped before reporting a result, it is `UNKNOWN`, "
-            "`EXECUTOR_LOST`, without an end: the call may have been made. The same attempt is then made again."
-        ),
-    },
-    "notes": items(TEXT),
-    "expiresAt": or_null(INSTANT),
-    **{name: schema for name, schema in JOB.answer().items() if name in OF_ITS_JOB},
-}
-_MOVED_BY = or_null(
-    answer(
-        {
-            "rule": one_of(("dstGap", "dstOverlap", "monthOverflow", "calendar")),
-            "localTime": {
-                **LOCAL,
-                "description": "The wall time of the rule; for `monthOverflow`, a day that does not exist.",
-            },
-            "timezone": text(description="The zone of `localTime`; absent if it is the schedule's."),
-            "effect": one_of(
-                ("moved", "skipped", "doubled", "once"),
-                description="`doubled`: both copies of a repeated time run; `once`: only this one.",
-            ),
-        },
-        ("timezone",),
-    )
-)
+_RUN: Members = {**RUN.answer(), **{name: each for name, each in JOB.answer().items() if name in OF_ITS_JOB}}
 _GAPS = answer(
     {"smallestSeconds": whole(1), "largestSeconds": whole(1), "until": INSTANT},
     description="The gaps between the occurrences of the next 366 days, or up to `until`.",
 )
-_CALENDAR = or_null(text(description="The name of the calendar that leaves it out."))
 _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "Later instants were not searched."}}
 
 
@@ -146,27 +73,7 @@ WORKERS: dict[str, Schema] = {
             ),
         }
     ),
-    "Application": answer(
-        {
-            "name": TEXT,
-            "version": or_null(TEXT),
-            "queueUrl": text(description="The SQS queue from which its workers take messages."),
-            "region": or_null(TEXT),
-            "visibilitySeconds": whole(),
-            "tasks": items(TEXT, description="The tasks that workers of this version know, if they have said it."),
-            "createdAt": INSTANT_MS,
-            "since": or_null(
-                {**INSTANT_MS, "description": "Since when its first message waits, if it is away; otherwise null."}
-            ),
-            "awayAt": or_null(
-                {
-                    **INSTANT_MS,
-                    "description": "When it was found that nobody receives its messages; null: it is not away.",
-                }
-            ),
-            "waiting": whole(description="How many messages waited at the last check while it is away."),
-        }
-    ),
+    "Application": answer(APPLICATION.answer()),
     "ApplicationPage": page("Application"),
     "ClaimRequest": request(
         {
@@ -179,35 +86,8 @@ WORKERS: dict[str, Schema] = {
         },
         ("message", "owner", "application"),
     ),
-    "ClaimVerdict": answer(
-        {
-            "verdict": one_of(
-                ("run", "delete", "wait"),
-                description="`run`: carry out `task`, report, then delete the message. `delete`: there is nothing to "
-                "do. `wait`: let the message reappear after `waitSeconds`.",
-            ),
-            "waitSeconds": or_null(whole()),
-            "task": or_null(ref("Task")),
-        }
-    ),
-    "Task": answer(
-        {
-            "runId": RUN_ID,
-            "jobId": ID,
-            "scheduleId": or_null(ID),
-            "name": TEXT,
-            "kind": one_of(Kind),
-            "plannedAt": INSTANT_MS,
-            "attempt": whole(),
-            "maxAttempts": whole(),
-            "traceparent": text(description="The parent of the attempt's spans, as in W3C Trace Context."),
-            "leaseUntil": or_null(INSTANT_MS),
-            "payload": ANYTHING,
-            "body": or_null(TEXT),
-            "resourceId": or_null(TEXT),
-            "tags": items(TEXT),
-        }
-    ),
+    "ClaimVerdict": answer(VERDICT.answer()),
+    "Task": answer(TASK.answer()),
     "Heartbeat": request({"owner": _OWNER, "leaseSeconds": _LEASE}, ("owner",)),
     "LeaseEnd": answer({"leaseUntil": INSTANT_MS}),
     "TaskReport": request(
@@ -294,31 +174,15 @@ SCHEMAS: dict[str, Schema] = {
         },
         description="When the job runs again. The run is written together with the result, so a chain cannot break.",
     ),
-    "Occurrence": answer(
-        {
-            "scheduleId": ID,
-            "plannedAt": INSTANT,
-            "state": one_of(State),
-            "reason": or_null(one_of(Reason)),
-            "runId": or_null(
-                {
-                    **RUN_ID,
-                    "description": "The id of its run, or of the range that stands for it; null if it is skipped and"
-                    " has no row yet, or because a calendar excludes it.",
-                }
-            ),
-            "movedBy": _MOVED_BY,
-            "calendar": _CALENDAR,
-        }
-    ),
+    "Occurrence": answer(OCCURRENCE.answer()),
     "OccurrencePage": page("Occurrence", _SEARCHED),
     "Preview": answer(
         {
             "type": one_of(("recurring", "one-time")),
             "summary": TEXT,
             "description": text(description="The summary with the window, limits and effects of clock changes."),
-            "items": items(answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": _MOVED_BY})),
-            "dropped": items(answer({"at": INSTANT, "movedBy": _MOVED_BY}), maxItems=100),
+            "items": items(answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": MOVED_BY})),
+            "dropped": items(answer({"at": INSTANT, "movedBy": MOVED_BY}), maxItems=100),
             "leftOut": items(answer({"plannedAt": INSTANT, "calendar": TEXT}), maxItems=100),
             "gaps": or_null(_GAPS),
             "warnings": items(answer({"code": one_of(CAUTIONS), "message": TEXT})),
@@ -371,7 +235,7 @@ SCHEMAS: dict[str, Schema] = {
                 ),
                 minItems=1,
             ),
-            "movedBy": _MOVED_BY,
+            "movedBy": MOVED_BY,
             "previous": or_null(INSTANT),
             "next": or_null(INSTANT),
             "runId": or_null({**RUN_ID, "description": "The row of the ledger that covers it; null if there is none."}),
@@ -383,7 +247,7 @@ SCHEMAS: dict[str, Schema] = {
         "type": "string",
         "description": "CSV (RFC 4180) with a header line, or a Run as JSON on each line.",
     },
-    "Attempt": answer(_ATTEMPT),
+    "Attempt": answer(ATTEMPT.answer()),
     "RunStarted": answer(
         {
             "runId": RUN_ID,

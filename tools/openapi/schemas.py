@@ -3,43 +3,18 @@
 An answer has exactly the members of its schema. Every accepted body fits its request schema. Rules that a schema cannot
 express, such as a time zone that exists or a cron string that fires, are in shapes.py and the schedules. `null` in a
 request means an absent member.
-
-The service never imports this module, because it serves the finished file.
 """
 
 from __future__ import annotations
 
 from sweephand.base.errors import MOST_SHOWN
 from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
-from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S, Phase
+from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S
 from sweephand.domain.job import HOOK_KINDS, SCHEDULES_AT_ONCE
 from sweephand.domain.job_set import MOST_JOBS
 from sweephand.domain.jobs import policies
 from sweephand.domain.schedule import Lane
-from sweephand.server.actions.http import Http
-from sweephand.server.actions.http_fields import OutcomeRules
-from sweephand.server.actions.outcome import schemas as outcome_schemas
-from sweephand.server.facades.native.jobs import last_runs
-from sweephand.server.facades.native.jobs.job_sets import MOST_RUNS
-from sweephand.server.facades.native.members import action_schemas, schedule_schemas
-from sweephand.server.facades.native.members.action_schemas import (
-    AUTHENTICATION,
-    RETRY,
-    retry_shown,
-    shown_authentication,
-)
-from sweephand.server.facades.native.members.job_members import JOB
-from sweephand.server.facades.native.members.json_schema import page, patch_of
-from sweephand.server.facades.native.members.schedule_schemas import (
-    OF_SOME_NOTATIONS,
-    ONE_NOTATION,
-    SCHEDULE,
-    SCHEDULE_DRAFT,
-    SCHEDULE_REPLACEMENT,
-    TIMING,
-)
-from sweephand.server.facades.native.members.schema_words import (
-    ANYTHING,
+from sweephand.domain.schema_words import (
     FLAG,
     GIVEN_INSTANT,
     ID,
@@ -49,20 +24,39 @@ from sweephand.server.facades.native.members.schema_words import (
     NAME,
     PASSED_OVER,
     REVISION,
-    SCOPES,
     STATUS_CODE,
     TEXT,
 )
-from sweephand.server.facades.native.openapi import overview_schemas, run_schemas
+from sweephand.server.actions.http import Http
+from sweephand.server.actions.http_fields import OutcomeRules
+from sweephand.server.actions.outcome import schemas as outcome_schemas
+from sweephand.server.actions.payloads import ANYTHING
+from sweephand.server.facades.native.jobs import last_runs
+from sweephand.server.facades.native.jobs.job_sets import MOST_RUNS
+from sweephand.server.facades.native.members.job_members import JOB
 from sweephand.server.facades.native.problems import STATUS
 from sweephand.server.facades.native.service import admin
-from sweephand.server.facades.native.shared import calendar_members, flow_key_members
 from sweephand.server.facades.native.shared.collection_members import COLLECTION
-from sweephand.server.facades.native.shared.consumers import MOST_COUNTED
-from sweephand.server.facades.native.tenants import tenants
-from sweephand.server.facades.native.tenants.credentials import CREDENTIAL, OVERLAP
+from sweephand.server.facades.native.shared.consumers import CONSUMER
+from sweephand.server.facades.native.tenants.credentials import CREDENTIAL, OVERLAP, SCOPES
 from sweephand.server.facades.native.tenants.signing import SIGNING_KEY
 from sweephand.server.flow.job_parts.change_log import Operation
+from tools.openapi import action_schemas, resource_schemas, run_schemas, schedule_schemas
+from tools.openapi.action_schemas import (
+    AUTHENTICATION,
+    RETRY,
+    retry_shown,
+    shown_authentication,
+)
+from tools.openapi.pages_and_patches import page, patch_of
+from tools.openapi.schedule_schemas import (
+    OF_SOME_NOTATIONS,
+    ONE_NOTATION,
+    SCHEDULE,
+    SCHEDULE_DRAFT,
+    SCHEDULE_REPLACEMENT,
+    TIMING,
+)
 
 # Jobs
 
@@ -119,14 +113,6 @@ _JOB_SET: Members = {
 # Consumers
 
 _HOLDER = {"holder": text(1, 128, description="A unique name of the process.")}
-_CONSUMER: Members = {
-    "name": TEXT,
-    "state": one_of(Phase, description="`AWAY`: events are held. `STARTING`: missed events are sent. `LIVE`: all are."),
-    "holder": or_null(text(description="The process that holds the lease now.")),
-    "leaseUntil": or_null(INSTANT_MS),
-    "held": whole(0, MOST_COUNTED, description="How many events wait for it, counted up to 1,000."),
-    "oldestHeldAt": or_null({**INSTANT, "description": "The planned instant of the oldest waiting event."}),
-}
 
 # Problems
 
@@ -382,7 +368,7 @@ SCHEMAS: dict[str, Schema] = {
             ),
         }
     ),
-    "Consumer": answer(_CONSUMER),
+    "Consumer": answer(CONSUMER.answer()),
     "ConsumerPage": page("Consumer"),
     "LeaseRequest": request(
         {**_HOLDER, "seconds": whole(LEAST_LEASE_S, LONGEST_LEASE_S, default=USUAL_LEASE_S)}, ("holder",)
@@ -434,12 +420,12 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "CredentialPage": page("Credential"),
-    **calendar_members.SCHEMAS,
+    **resource_schemas.CALENDARS,
     **run_schemas.OPERATIONS,
-    **flow_key_members.SCHEMAS,
+    **resource_schemas.FLOW_KEYS,
     **run_schemas.SCHEMAS,
-    **overview_schemas.SCHEMAS,
-    **tenants.SCHEMAS,
+    **resource_schemas.OVERVIEWS,
+    **resource_schemas.TENANTS,
     "Token": answer(
         {
             "access_token": TEXT,
