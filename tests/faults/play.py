@@ -24,7 +24,6 @@ from sweephand.server.flow.idempotency import Once
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.store.dynamo.table import RunItem
 from sweephand.server.store.runs import run_rows
-from sweephand.server.threads import in_turn
 from sweephand.testing.memory import Memory
 from sweephand.testing.service import DEAD, URLS
 from sweephand.testing.sources import START
@@ -373,7 +372,7 @@ def playing(scenario: Scenario, plan: Plan = ()) -> Iterator[Play]:
             memories.append(memory)
             yield
 
-    with in_turn(), _constants(scenario.constants), stage(shards=1, backend=backend) as scene:
+    with _constants(scenario.constants), stage(shards=1, backend=backend) as scene:
         at = Play(scene, memories[0], scenario, list(plan))
         with scene.taps.faulty(at):
             yield at

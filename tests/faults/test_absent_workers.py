@@ -14,7 +14,6 @@ import pytest
 from sweephand.domain.event import EventType
 from sweephand.domain.run import Kind
 from sweephand.domain.schedule import Lane
-from sweephand.server.threads import in_turn
 from sweephand.testing.taps import Act, Passing
 from tests.contract.native.api import Api
 from tests.contract.native.api import api as made
@@ -42,10 +41,7 @@ class Scene:
         self.api.stage.deliver(Lane.FAST)
 
     def during(self, act: Callable[[], object], meanwhile: Callable[[], object], number: int) -> bool:
-        """Lets something happen before a call of `act`, by its number. Returns whether there was such a call.
-
-        Both act in this thread: another one would wait for a read of the tenant's terms that this one has begun.
-        """
+        """Lets something happen before a call of `act`, by its number. Returns whether there was such a call."""
         numbers, done = count(), []
 
         def fault(passing: Passing, call: Act) -> Any:
@@ -56,8 +52,7 @@ class Scene:
 
         self.api.stage.taps.fault = fault
         try:
-            with in_turn():
-                act()
+            act()
         finally:
             self.api.stage.taps.fault = as_dynamodb
         return bool(done)

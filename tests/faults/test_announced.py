@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from sweephand.domain.run import Run, State
-from sweephand.server.threads import in_turn
 from tests.contract.calls import Reply
 from tests.contract.sap.api import Sap, sap
 from tests.faults.at_calls import Faults
@@ -381,7 +380,7 @@ def instant_of(text: str) -> datetime:
 
 @contextmanager
 def place(seed: int) -> Iterator[Sap]:
-    with in_turn(), sap(seed=seed, shards=1) as api:
+    with sap(seed=seed, shards=1) as api:
         api.native("POST", "/v1/calendars", {"name": "odd", "dates": ["12-24"]})
         yield api
 

@@ -23,7 +23,6 @@ from sweephand.server.security.caller import TENANT_SCOPES, Door
 from sweephand.server.security.tokens import derive_keys
 from sweephand.server.store.tenants import credentials
 from sweephand.server.store.tenants.tenants import CollectionTerms
-from sweephand.server.threads import in_turn
 from sweephand.testing.memory import Dynamo, Memory, _hash
 from sweephand.testing.queues import Message
 from sweephand.testing.service import DEAD, URLS
@@ -246,7 +245,7 @@ def service(seed: int) -> Iterator[Service]:
             memories.append(memory)
             yield
 
-    with in_turn(), stage(shards=1, seed=seed, backend=backend) as scene:
+    with stage(shards=1, seed=seed, backend=backend) as scene:
         dynamo = memories[0].dynamo
         assert dynamo is not None
         chance, watch = Random(f"service {seed}"), Watch(dynamo, scene.clock)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from sweephand.server.threads import in_turn
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, Api, api
 from tests.support.endpoint import ACCEPTED
@@ -54,7 +53,7 @@ class Walk:
 
 
 def walk() -> Walk:
-    with in_turn(), api() as there:  # threads would take the seeded ids in any order
+    with api() as there:
         step = Walk(there)
         _service(step)
         _collections(step)

@@ -167,7 +167,10 @@ class Lines:
 
 @dataclass
 class Service:
-    """The functions of the service. Nothing happens on its own: a test lets time pass, and the functions work."""
+    """The functions of the service. Nothing happens on its own: a test lets time pass, and the functions work.
+
+    Each works in the caller's thread, one piece after the other, so that seeded ids come in the same order each time.
+    """
 
     world: World
     clock: VirtualClock
@@ -197,7 +200,10 @@ class Service:
     def deliver_dead(self) -> int:
         """Takes the dead letters as their rule does, once some wait. Returns how many there were."""
         waits_until = self.sqs.next_visible_at([DEAD])
-        return 0 if waits_until is None or waits_until > self.clock.now() else dead_letters.take(self.world)
+        if waits_until is None or waits_until > self.clock.now():
+            return 0
+        with threads.in_turn():
+            return dead_letters.take(self.world)
 
     def _execute(self, lane: Lane, request: str, batch: list[Delivered]) -> list[str]:
         return dispatch.batch(self.world, lane, request, batch)
@@ -209,7 +215,8 @@ class Service:
         self._requests += 1
         batch = [self._delivered(message) for message in received]
         receipts = {message.id: message.receipt for message in received}
-        failed = work(f"request-{self._requests}", batch)
+        with threads.in_turn():
+            failed = work(f"request-{self._requests}", batch)
         for message_id in receipts.keys() - set(failed):
             self.sqs.delete(url, receipts[message_id])
         return len(received)

@@ -156,8 +156,7 @@ class Stack(Sweephand):
         begun = len(self._targets.calls)
         self._advances = True
         try:
-            with threads.in_turn():
-                self._pass(end, begun)
+            self._pass(end, begun)
         finally:
             self._advances = False
         self._raise_errors()
