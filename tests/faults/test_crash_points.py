@@ -136,7 +136,7 @@ ELSEWHERE = {
     "server/store/tenants/applications.delete transact": (
         "contract/native/test_absent_workers.py: one that was given up"
     ),
-    "server/flow/runs/unclaimed.look send_one": "contract/native/test_absent_workers.py: a worker that dies in a run",
+    "server/flow/delivery/unclaimed.look send_one": "contract/native/test_absent_workers.py: a worker dies in a run",
     "server/flow/jobs/large_changes.followed send": "test_large_changes_kept.py: what the plan before owed",
     "server/flow/runs/execute._apply send_one": (
         "test_large_changes_kept.py: an occurrence waits for its schedule's part"
@@ -161,7 +161,7 @@ ELSEWHERE = {
     ),
     "server/flow/delivery/dispatch.Hand.more delete": "the same",
     "server/flow/jobs/change._leave_workers send": "contract/native/test_absent_workers.py: a job leaves its workers",
-    "server/flow/runs/unclaimed.send_on send": "the same",
+    "server/flow/delivery/unclaimed.send_on send": "the same",
     "server/store/runs/ledger.wake_elsewhere update": "the same",
     "server/store/index/shards.Shards.learn update": "unit/server/flow/sweep/test_shards.py: shards are raised",
     "server/store/jobs/jobs.schedules_at batch_get": "unit/server/flow/series/test_moving.py: newer time-zone data",

@@ -93,7 +93,7 @@ def test_an_unreadable_row_that_changed_meanwhile_stays_in_service(stage: Stage)
     planned = stage.create(EACH_MINUTE)
     stage.edit_schedule(planned, sweep={"S": 'S;fast;sap;{"cron":"gone"}'})
 
-    with meanwhile(stage, "server/flow/sweep/sweep.take_out update", moved(stage, planned, "next_run_at")):
+    with meanwhile(stage, "server/flow/sweep/broken_rows.take_out update", moved(stage, planned, "next_run_at")):
         stage.tick()
 
     assert raw(stage, planned)["state"]["S"] == ScheduleState.ACTIVE

@@ -89,7 +89,10 @@ ORDERINGS = {
     ),
     "result-before-pointer": _ordering("cancel", *ENDS, then="server/flow/runs/results.end_from_outside send_one"),
     "line-before-taking-out": _ordering(
-        "unreadable", *ENDS, "server/flow/sweep/sweep.take_out send_one", then="server/flow/sweep/sweep.take_out update"
+        "unreadable",
+        *ENDS,
+        "server/flow/sweep/broken_rows.take_out send_one",
+        then="server/flow/sweep/broken_rows.take_out update",
     ),
     "kept-before-split": _ordering(
         "catch-up-latest", "server/flow/series/catch_up.split send", then="server/flow/series/catch_up.split transact"

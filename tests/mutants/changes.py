@@ -237,7 +237,7 @@ CHANGES = {
         "if ended < len(runs):",
     ),
     "a-wake-is-far": Change(
-        "server/flow/sweep/sweep.py", "_occurrences", "max(last, now) + WAKE_AGAIN", "max(last, now) + 100 * WAKE_AGAIN"
+        "server/flow/sweep/steps.py", "_occurrences", "max(last, now) + WAKE_AGAIN", "max(last, now) + 100 * WAKE_AGAIN"
     ),
     "a-run-leaves-the-end-to-the-tick": Change(
         "server/flow/jobs/completion.py", "after_run", "not _ends_with(world, run, schedule)", "True"

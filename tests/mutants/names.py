@@ -91,7 +91,7 @@ NEAR = {
     "server/store/index/suspended": ("server/flow/sweep/test_suspended.py",),
     "server/store/tenants/tenants": ("server/flow/jobs/test_create.py", "server/flow/sweep/test_suspended.py"),
     "server/store/index/next_run_index": ("server/store/test_waiting.py", "server/flow/sweep/test_sweep.py"),
-    "server/flow/sweep/sweep": ("server/flow/sweep/test_sweep.py",),
+    "server/flow/sweep/broken_rows": ("server/flow/sweep/test_sweep.py",),
     "server/flow/series/catch_up": ("server/flow/series/test_misfire.py",),
     "server/flow/jobs/change": ("server/flow/jobs/test_changes.py",),
     "server/flow/deletes/clean_up": ("server/flow/deletes/test_deletes.py",),

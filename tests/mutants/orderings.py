@@ -83,7 +83,7 @@ BROKEN = {
         SEND.format(run="ended", lane="lane"),
     ),
     "line-before-taking-out": TooEarly(
-        "server/flow/sweep/sweep.py",
+        "server/flow/sweep/broken_rows.py",
         "take_out",
         "ledger.finish_without_attempt(",
         "world.table.update(row.pk, row.sk, [assign(ScheduleItem.state_reason, None)])",

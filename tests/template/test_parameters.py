@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from sweephand.server.parameter_lists import Lists
 from sweephand.server.security import oidc
-from sweephand.server.security.lists import Lists
 from sweephand.server.settings import Settings
 from sweephand.testing.sources import VirtualClock
 from tests.template.cloudformation import ROOT, raw_template

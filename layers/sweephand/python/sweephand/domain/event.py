@@ -8,7 +8,7 @@ decision 0020.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from sweephand.domain.collection import Collection, CollectionState, Events, Ten
 from sweephand.domain.failure import Group, Signature, signature_of
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import Job
-from sweephand.domain.run import APART, FAILED, Reason, Run, State
+from sweephand.domain.run import FAILED, Reason, Run, State
 from sweephand.domain.schedule import Schedule, ScheduleState, StateReason
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ def of_run(run: Run, job: Job | None, collection: str) -> Event:
     kind = OF_STATE[run.state] if run.range_count is None else OF_LINE[run.state]
     members = {"runId": run.id, "scheduleId": run.schedule_id, "state": run.state.value, "reason": run.reason}
     members |= {"plannedAt": text_ms(run.planned_at)} | (_of_one(run) if run.range_count is None else _of_many(run))
-    who = {**_of_job(job), "jobId": run.job_id}
-    return _event(kind, run.id, run.finished_at or run.planned_at, run.tenant, collection, who | members)
+    who = {**job_members(job), "jobId": run.job_id}
+    return event_of(kind, run.id, run.finished_at or run.planned_at, run.tenant, collection, who | members)
 
 
 def of_retry(run: Run, job: Job) -> Event:
@@ -181,7 +181,7 @@ def of_retry(run: Run, job: Job) -> Event:
     members |= {"plannedAt": text_ms(run.planned_at), **_of_one(run), "attempt": failed}
     members |= {"nextAttemptAt": text_ms(run.not_before or at)}
     key = f"{run.id}:{failed}"
-    return _event(EventType.RUN_RETRYING, key, at, run.tenant, job.collection, _of_job(job) | members)
+    return event_of(EventType.RUN_RETRYING, key, at, run.tenant, job.collection, job_members(job) | members)
 
 
 def _of_one(run: Run) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def of_moved(schedule: Schedule, job: Job, old: datetime, new: datetime, at: dat
     """Returns the event for an occurrence that newer zone data has moved from one instant to another."""
     members = {"scheduleId": schedule.id, "scheduleName": schedule.name, "from": text_ms(old), "to": text_ms(new)}
     key = f"{schedule.id}:{int(old.timestamp())}:{int(new.timestamp())}"
-    return _event(EventType.SCHEDULE_MOVED, key, at, job.tenant, job.collection, _of_job(job) | members)
+    return event_of(EventType.SCHEDULE_MOVED, key, at, job.tenant, job.collection, job_members(job) | members)
 
 
 def _of_schedule(
@@ -240,21 +240,21 @@ def _of_schedule(
         "plannedTotal": schedule.planned_total,
     }
     key = f"{schedule.id}:{schedule.generation}"
-    return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
+    return event_of(kind, key, at, job.tenant, job.collection, job_members(job) | members)
 
 
 def of_finding(finding: Finding, schedule: Schedule, job: Job, count: int, at: datetime) -> Event:
     """Returns the event for a repair by the audit. count: how many runs it concerns. One event per finding and hour."""
     members = {"scheduleId": schedule.id, "finding": finding.value, "count": count}
     key = f"{schedule.id}:{finding.value}:{int(at.timestamp()) // 3_600}"
-    return _event(EventType.AUDIT_FINDING, key, at, job.tenant, job.collection, _of_job(job) | members)
+    return event_of(EventType.AUDIT_FINDING, key, at, job.tenant, job.collection, job_members(job) | members)
 
 
 def of_expiring(group: Group, job: Job | None, count: int, first: datetime, at: datetime) -> Event:
     """Returns the event for open failures that will expire. job: None if deleted. first: when the first one expires."""
     key, members = f"{group.id}:{int(first.timestamp())}", {"count": count, "expiresAt": text_ms(first)}
-    who = _of_job(job) | _of_signature(group.signature)
-    return _event(EventType.ERRORS_EXPIRING, key, at, group.tenant, group.collection, who | members)
+    who = job_members(job) | _of_signature(group.signature)
+    return event_of(EventType.ERRORS_EXPIRING, key, at, group.tenant, group.collection, who | members)
 
 
 def of_archiving(
@@ -263,8 +263,8 @@ def of_archiving(
     """Returns the event for failures that were archived or restored. run_id: None for the whole group."""
     members = {"runId": run_id, "actor": actor}
     key = f"{run_id or group.id}:{epoch_ms(at)}"
-    who = _of_job(job) | _of_signature(group.signature)
-    return _event(kind, key, at, group.tenant, group.collection, who | members)
+    who = job_members(job) | _of_signature(group.signature)
+    return event_of(kind, key, at, group.tenant, group.collection, who | members)
 
 
 def of_rerun(
@@ -272,8 +272,8 @@ def of_rerun(
 ) -> Event:
     """Returns the event for a failed run whose rerun began with an edit, or succeeded. rerun: its whole id."""
     members = {"runId": failed.id, "rerunId": rerun, "actor": actor}
-    who = _of_job(job) | _of_signature(signature_of(failed))
-    return _event(kind, rerun, at, failed.tenant, collection, who | members)
+    who = job_members(job) | _of_signature(signature_of(failed))
+    return event_of(kind, rerun, at, failed.tenant, collection, who | members)
 
 
 def _of_signature(signature: Signature) -> dict[str, Any]:
@@ -300,7 +300,7 @@ def of_circuit(kind: EventType, circuit: Circuit, flow_key: str, job: Job, at: d
         "reason": circuit.reason,
     }
     key = f"{flow_key}:{circuit.id}:{epoch_ms(circuit.opened_at)}"
-    return _event(kind, key, at, job.tenant, job.collection, _of_job(job) | members)
+    return event_of(kind, key, at, job.tenant, job.collection, job_members(job) | members)
 
 
 def of_away(watched: Watched, members: Mapping[str, Any], at: datetime) -> Event:
@@ -318,7 +318,7 @@ def _of_watch(what: str, watched: Watched, at: datetime, members: Mapping[str, A
     assert watched.watched_since is not None
     kind, key = EventType(f"{watched.noun}.{what}"), f"{watched.event_key}:{epoch_ms(watched.watched_since)}"
     who = {**watched.in_events, "since": text_ms(watched.watched_since)}
-    return _event(kind, key, at, watched.tenant, None, {**who, **members})
+    return event_of(kind, key, at, watched.tenant, None, {**who, **members})
 
 
 def of_operation(operation: Operation) -> Event:
@@ -335,7 +335,7 @@ def of_operation(operation: Operation) -> Event:
         "startedAt": text_ms(operation.started_at),
     }
     key = f"{operation.id}:{epoch_ms(operation.ended_at)}"
-    return _event(EventType.OPERATION_FAILED, key, operation.ended_at, operation.tenant, None, members)
+    return event_of(EventType.OPERATION_FAILED, key, operation.ended_at, operation.tenant, None, members)
 
 
 def of_credential(
@@ -353,7 +353,7 @@ def of_credential(
         "formerSecretUntil": None if until is None else text_ms(until),
     }
     key = f"{credential['client_id']}:{credential['generation']}"
-    return _event(kind, key, at, tenant, None, members)
+    return event_of(kind, key, at, tenant, None, members)
 
 
 def of_signing_key(
@@ -361,7 +361,7 @@ def of_signing_key(
 ) -> Event:
     """Returns the event for a signing key that was created or deleted."""
     members = {"actor": actor, "signingKey": key_id}
-    return _event(kind, key_id, at, tenant, collection, members)
+    return event_of(kind, key_id, at, tenant, collection, members)
 
 
 def of_tenant(kind: EventType, tenant: Tenant, actor: str | None, at: datetime) -> Event:
@@ -372,7 +372,7 @@ def of_tenant(kind: EventType, tenant: Tenant, actor: str | None, at: datetime) 
         "withheldScopes": sorted(tenant.withheld),
         "applications": sorted(tenant.applications),
     }
-    return _event(kind, f"{tenant.name}:{epoch_ms(at)}", at, tenant.name, None, members)
+    return event_of(kind, f"{tenant.name}:{epoch_ms(at)}", at, tenant.name, None, members)
 
 
 def of_job(kind: EventType, job: Job, actor: str | None = None, reason: str | None = None) -> Event:
@@ -383,7 +383,7 @@ def of_job(kind: EventType, job: Job, actor: str | None = None, reason: str | No
     members = {"revision": job.revision, "active": job.active, "paused": job.pause is not None, "facade": job.facade}
     members |= {"actor": actor, "reason": reason}
     key = f"{job.id}:{job.revision}"
-    return _event(kind, key, job.modified_at, job.tenant, job.collection, _of_job(job) | members)
+    return event_of(kind, key, job.modified_at, job.tenant, job.collection, job_members(job) | members)
 
 
 def of_switch(collection: Collection) -> Event:
@@ -393,7 +393,7 @@ def of_switch(collection: Collection) -> Event:
     assert collection.modified_at is not None
     members = {"state": collection.state.value, "revision": collection.revision}
     key = f"{collection.tenant}:{collection.name}:{collection.revision}"
-    return _event(kind, key, collection.modified_at, collection.tenant, collection.name, members)
+    return event_of(kind, key, collection.modified_at, collection.tenant, collection.name, members)
 
 
 def of_change(
@@ -419,75 +419,13 @@ def _described(job: Job) -> dict[str, Any]:
     return {name: value for name, value in vars(job).items() if name not in apart}
 
 
-# Alerts that a job of the SAP facade requests with ansConfig and calmConfig
-
-DELAYED = timedelta(minutes=20)
-"""SAP's service promises that no run begins later than this."""
-JOB_EXECUTION = "JobSchedulerJobExecution"
-
-
-def alerts(run: Run, job: Job, schedule: Schedule | None) -> list[Event]:
-    """Returns the alert that `ansConfig` requests for a finished run, and the status that `calmConfig` requests.
-
-    There are none for states that SAP's log does not have (skipped, missed, cancelled), for error actions and for
-    tests. Like a collection's events, alerts are about runs, not about attempts.
-    """
-    if run.state not in FAILED | {State.SUCCESS} or run.kind in APART or run.range_count is not None:
-        return []
-    alerts_of_run = []
-    occasions = _occasions(run, job.attributes.get("ansConfig", {}))
-    if occasions:
-        alert = {"occasions": occasions, "alert": _alert(run, job, schedule)}
-        alerts_of_run.append(_of_alert(EventType.ALERT_RAISED, run, job, alert))
-    if job.attributes.get("calmConfig", {}).get("enabled"):
-        status = {"executionStatus": run.state.status.value, "applicationStatus": run.state.value}
-        alerts_of_run.append(_of_alert(EventType.ALERT_STATUS, run, job, status))
-    return alerts_of_run
-
-
-def _occasions(run: Run, config: Mapping[str, bool]) -> list[str]:
-    """Returns the members of ansConfig that apply to this run."""
-    of_run = {
-        "onSuccess": run.state is State.SUCCESS,
-        "onError": run.state in FAILED,
-        "onDelay": run.lateness_ms is not None and run.lateness_ms > DELAYED / timedelta(milliseconds=1),
-    }
-    return [name for name, holds in of_run.items() if holds and config.get(name)]
-
-
-def _alert(run: Run, job: Job, schedule: Schedule | None) -> dict[str, Any]:
-    """Returns the alert in the format of SAP Alert Notification."""
-    failed = run.state in FAILED
-    outcome = "failed" if failed else "succeeded"
-    return {
-        "eventType": JOB_EXECUTION,
-        "severity": "ERROR" if failed else "INFO",
-        "category": "ALERT" if failed else "NOTIFICATION",
-        "subject": f"Job {job.name}: {run.state}",
-        "body": f"The run {run.uuid} of the job {job.name}, planned at {text_ms(run.planned_at)}, {outcome}.",
-        "resource": {"resourceName": job.name, "resourceType": "job"},
-        "tags": {
-            "runStatus": run.state.status.value,
-            "runState": run.state.value,
-            "scheduleDescription": "" if schedule is None else str(schedule.attributes.get("description", "")),
-        },
-    }
-
-
-def _of_alert(kind: EventType, run: Run, job: Job, members: Mapping[str, Any]) -> Event:
-    ids = {"runId": run.id, "scheduleId": run.schedule_id, "integerJobId": job.integer_id}
-    times = {"plannedAt": text_ms(run.planned_at), "latenessMs": run.lateness_ms}
-    at = run.finished_at or run.planned_at
-    return _event(kind, run.id, at, run.tenant, job.collection, {**_of_job(job), **ids, **times, **members})
-
-
-def _of_job(job: Job | None) -> dict[str, Any]:
+def job_members(job: Job | None) -> dict[str, Any]:
     if job is None:
         return {"jobName": None, "resourceId": None, "tags": []}
     return {"jobId": job.id, "jobName": job.name, "resourceId": job.resource_id, "tags": list(job.tags)}
 
 
-def _event(
+def event_of(
     kind: EventType, key: str, at: datetime, tenant: str | None, collection: str | None, members: Mapping[str, Any]
 ) -> Event:
     """Returns an event. key: identifies the fact among all events of this type."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sweephand.server.actions.call import Call
 
 with lazy():
-    from sweephand.server import actions
+    from sweephand.server import actions, parameter_lists, subnets
     from sweephand.server.flow.tenants import callback_keys, secret_box
     from sweephand.server.messaging import event_bus
     from sweephand.server.security import (
@@ -40,9 +40,7 @@ with lazy():
         identity,
         jwks,
         key_service,
-        lists,
         oidc,
-        subnets,
         target_roles,
         tasks,
         tokens,
@@ -158,7 +156,7 @@ def with_lists(clients: Clients, settings: Settings, clock: Clock) -> Callable[[
     """Returns a function that returns the settings with the current lists, and raises Unavailable without them."""
     if not settings.lists_parameter:
         return lambda: settings
-    kept = lists.Lists(lambda: clients.ssm, settings.lists_parameter, clock)
+    kept = parameter_lists.Lists(lambda: clients.ssm, settings.lists_parameter, clock)
     known = {each.name for each in fields(Settings)}
 
     def current() -> Settings:

@@ -1,11 +1,13 @@
-"""The action of a run, its queue and its number of attempts. Pure."""
+"""The action of a run, its queue, its number of attempts, and an attempt that has begun. Pure."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
+from sweephand.base.records import dataclass
 from sweephand.domain import application
+from sweephand.domain.collection import Terms
 from sweephand.domain.job import ActionSpec, Job, ScheduleDraft
 from sweephand.domain.run import FROM_ITS_JOB, REACTIONS, Kind, Run, State
 from sweephand.domain.runs import retry
@@ -99,3 +101,26 @@ def new_run(job: Job, kind: Kind, schedule_id: str | None, uuid: str, state: Sta
 def policies_of(job: Job, schedule: Schedule | ScheduleDraft | None) -> dict[str, Any]:
     """Returns the policies of a run: the job's, overridden by the schedule's."""
     return {**job.policies, **(schedule.policies if schedule else {})}
+
+
+@dataclass(frozen=True)
+class OpenAttempt:
+    """An attempt that has begun and not ended. run: as its claim left the row. before: as it was read for the claim.
+
+    lane: the queue of its action. schedule: None for a run of the job itself. before: None without a row.
+    """
+
+    run: Run
+    job: Job
+    schedule: Schedule | None
+    terms: Terms
+    lane: Lane
+    before: Run | None = None
+
+    @property
+    def action(self) -> ActionSpec:
+        return action_of(self.job, self.run.kind)
+
+    @property
+    def policies(self) -> dict[str, Any]:
+        return policies_of(self.job, self.schedule)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from sweephand.base.lazy import lazy
 from sweephand.domain import event
 from sweephand.domain.collection import Collection, Events, Tenant
 from sweephand.domain.event import Event, EventType, Finding
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from sweephand.domain.operation import Operation
     from sweephand.server.security.caller import Caller, Credential
 
+with lazy():
+    from sweephand.domain import alerts
+
 
 def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None) -> None:
     """Publishes the end of a run, or of a line for many occurrences, and the alerts that its job asks for.
@@ -41,7 +45,7 @@ def run_ended(world: World, run: Run, job: Job | None, schedule: Schedule | None
         return  # the job was deleted long ago, and its end was published
     new_events = [event.of_run(run, job, collection)]
     if job is not None:
-        new_events += event.alerts(run, job, schedule)
+        new_events += alerts.requested(run, job, schedule)
     if job is not None and schedule is not None and _found_broken(run, schedule):
         new_events.append(event.of_broken(schedule, job, run.finished_at or run.planned_at))
     _publish_of_run(world, run, _choice(world, run.tenant, collection), new_events)

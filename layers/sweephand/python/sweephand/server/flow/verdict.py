@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import from_ms
 from sweephand.domain.job import Job
-from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, Kind, Run, State
-from sweephand.domain.runs.admission import RunContext
-from sweephand.domain.runs.open_attempt import OpenAttempt
-from sweephand.domain.schedule import Lane
 from sweephand.server.flow.world import World
 from sweephand.server.messaging.run_queue import Letter
 
+if TYPE_CHECKING:
+    from sweephand.domain.message import Pointer
+    from sweephand.domain.runs.admission import RunContext
+    from sweephand.domain.runs.run_action import OpenAttempt
+    from sweephand.domain.schedule import Lane
+
 with lazy():
     from sweephand.domain import watched
+    from sweephand.domain.runs import run_action
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class RunMessage:
         """Returns an attempt of its run, which has a job. run: as the attempt's claim leaves or left the row."""
         context = self.context
         assert context.job is not None
-        return OpenAttempt(run, context.job, context.schedule, context.terms, self.lane, context.run)
+        return run_action.OpenAttempt(run, context.job, context.schedule, context.terms, self.lane, context.run)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,11 @@ from sweephand.server.threads import Threads
 with lazy():
     from sweephand.server.flow.calendars import calendars
     from sweephand.server.flow.deletes import clean_up
+    from sweephand.server.flow.delivery import unclaimed
     from sweephand.server.flow.flow_keys import waiting_line
     from sweephand.server.flow.jobs import completion, large_changes
     from sweephand.server.flow.lifecycle import ended_jobs, pause_end
-    from sweephand.server.flow.runs import ecs_tasks, replay, unclaimed
+    from sweephand.server.flow.runs import ecs_tasks, replay
     from sweephand.server.flow.series import holding, moving
     from sweephand.server.flow.tenants import absence
 

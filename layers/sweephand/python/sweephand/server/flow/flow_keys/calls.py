@@ -23,7 +23,7 @@ from sweephand.domain.flow_keys.flow_keys import Enter, Go, Holds, Join, Leave, 
 from sweephand.domain.occurrences.lateness import Policy
 from sweephand.domain.run import WAITS, Kind, Outcome, Reason, Run, State
 from sweephand.domain.runs.admission import MAX_AGE, End
-from sweephand.domain.runs.open_attempt import OpenAttempt
+from sweephand.domain.runs.run_action import OpenAttempt
 from sweephand.server.flow.concurrency import tolerated
 from sweephand.server.flow.flow_keys import turnstiles
 from sweephand.server.flow.flow_keys.waiting_line import call_next

@@ -10,7 +10,7 @@ from sweephand.base.lazy import lazy
 from sweephand.domain.run import AWAITING_RESULT, UNREACHABLE, Outcome, Reason, Run, State
 from sweephand.domain.run import Verdict as OutcomeVerdict
 from sweephand.domain.runs import run_action
-from sweephand.domain.runs.open_attempt import OpenAttempt
+from sweephand.domain.runs.run_action import OpenAttempt
 from sweephand.server.flow.runs import effects, settle
 from sweephand.server.flow.verdict import AGAIN, DONE, Verdict
 from sweephand.server.flow.world import World
@@ -19,7 +19,8 @@ from sweephand.server.store.dynamo.conditional import Op
 with lazy():
     from sweephand.server.flow.flow_keys import calls
     from sweephand.server.flow.lifecycle import unreachable
-    from sweephand.server.flow.runs import replay, silences
+    from sweephand.server.flow.runs import replay
+    from sweephand.server.flow.tenants import silences
 
 
 def conclude(world: World, attempt: OpenAttempt, outcome: Outcome, also: Sequence[Op] = ()) -> Verdict:

@@ -18,7 +18,7 @@ from sweephand.domain.message import Pointer
 from sweephand.domain.run import Kind, LostCall, Reason, Run, State, claim_mark
 from sweephand.domain.runs import admission, run_action
 from sweephand.domain.runs.admission import Admission
-from sweephand.domain.runs.open_attempt import OpenAttempt
+from sweephand.domain.runs.run_action import OpenAttempt
 from sweephand.domain.schedule import Lane, follows_starts
 from sweephand.server.flow.runs import effects, gate_rows, settle
 from sweephand.server.flow.runs.conclusion import conclude
@@ -34,8 +34,9 @@ with lazy():
     from sweephand.domain.runs import overlap as slot
     from sweephand.server.flow import events, rates
     from sweephand.server.flow.flow_keys import calls
-    from sweephand.server.flow.runs import held_runs, overlap, silences
+    from sweephand.server.flow.runs import held_runs, overlap
     from sweephand.server.flow.series import holding, late_starts
+    from sweephand.server.flow.tenants import silences
     from sweephand.server.store.jobs import clean_ups
 
 CLAIM_MARGIN_S = 5

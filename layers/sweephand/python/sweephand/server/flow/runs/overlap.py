@@ -13,8 +13,8 @@ from enum import Enum, auto
 
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.runs import overlap
-from sweephand.domain.runs.open_attempt import OpenAttempt
 from sweephand.domain.runs.overlap import Busy, Clear, Overlap, Queue, Slot, Take, Wait, contend, unattended, without
+from sweephand.domain.runs.run_action import OpenAttempt
 from sweephand.domain.schedule import Lane, Schedule
 from sweephand.server.flow.concurrency import TRIES, tolerated, too_many
 from sweephand.server.flow.retention import run_expiry

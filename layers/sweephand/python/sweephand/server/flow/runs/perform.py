@@ -11,8 +11,7 @@ from sweephand.base.lazy import lazy
 from sweephand.domain.application import lane_of
 from sweephand.domain.job import HOOKS, ActionSpec, Job, Payload, owner_of
 from sweephand.domain.run import REACTIONS, UNREACHABLE, Outcome, Reason, Run, Verdict
-from sweephand.domain.runs.open_attempt import OpenAttempt
-from sweephand.domain.runs.run_action import action_of
+from sweephand.domain.runs.run_action import OpenAttempt, action_of
 from sweephand.domain.schedule import Schedule
 from sweephand.server import actions
 from sweephand.server.actions.call import Call

@@ -16,7 +16,7 @@ from sweephand.domain.job import Job
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import FAILED, WAITS, Kind, LostCall, Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs import retry, settlement
-from sweephand.domain.runs.open_attempt import OpenAttempt
+from sweephand.domain.runs.run_action import OpenAttempt
 from sweephand.domain.schedule import Lane
 from sweephand.server.flow.concurrency import tolerated
 from sweephand.server.flow.retention import run_expiry

@@ -21,8 +21,7 @@ from sweephand.domain.job import ActionSpec, Payload
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.run import FAILED, Outcome, Reason, Run, State, Verdict, claim_mark
 from sweephand.domain.runs.admission import RunContext
-from sweephand.domain.runs.open_attempt import OpenAttempt
-from sweephand.domain.runs.run_action import action_of, lane_now, lane_of
+from sweephand.domain.runs.run_action import OpenAttempt, action_of, lane_now, lane_of
 from sweephand.domain.schedule import Lane
 from sweephand.server.flow import verdict
 from sweephand.server.flow.runs import effects, execute, gate_rows, perform, settle

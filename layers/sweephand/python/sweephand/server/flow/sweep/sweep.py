@@ -7,30 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sweephand.base import ids
 from sweephand.base.errors import Unavailable
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
-from sweephand.domain.application import CHECKED_AGAIN
-from sweephand.domain.instants import epoch_ms, epoch_s
-from sweephand.domain.message import Pointer, Subject, occurrence
-from sweephand.domain.occurrences import series
-from sweephand.domain.occurrences.index_row import WAKE_AGAIN, SweepText, UnknownKind, WaitingRun, Waits
+from sweephand.domain.occurrences.index_row import SweepText, UnknownKind, Waits
 from sweephand.domain.occurrences.lateness import FRESH
 from sweephand.domain.occurrences.suspension import Suspensions
-from sweephand.domain.run import Kind, Reason, Run, State
-from sweephand.domain.schedule import Lane, ScheduleState, StateReason, names_calendars, names_zone
-from sweephand.schedules.rule import Undecided
+from sweephand.domain.schedule import names_calendars, names_zone
 from sweephand.schedules.timing import load
 from sweephand.schedules.zones import localtime
+from sweephand.server.flow.sweep.steps import Step, plan_row
 from sweephand.server.flow.world import World
-from sweephand.server.messaging.run_queue import Delivery
-from sweephand.server.store.dynamo.expressions import Condition, assign
-from sweephand.server.store.dynamo.table import ScheduleItem
 from sweephand.server.store.index import next_run_index, suspended
 from sweephand.server.store.index.next_run_index import Advance, Advanced, WaitingRow
 from sweephand.server.threads import at_once
@@ -39,11 +29,9 @@ if TYPE_CHECKING:
     from sweephand.server.store.index.newer_zones import Look
 
 with lazy():
-    from sweephand.server.flow import retention
     from sweephand.server.flow.series import catch_up, holding, moving
-    from sweephand.server.flow.sweep import newer_zones
+    from sweephand.server.flow.sweep import broken_rows, newer_zones
     from sweephand.server.store.calendars import calendars
-    from sweephand.server.store.runs import ledger
 
 TICK_DEADLINE_S = 50.0
 MOST_THREADS = 16
@@ -81,14 +69,6 @@ class Tally:
         self.oldest_due_s = max(self.oldest_due_s, other.oldest_due_s)
         self.unseen = self.unseen or other.unseen
         self.cut_short = self.cut_short or other.cut_short
-
-
-@dataclass(frozen=True)
-class Step:
-    """A row's part of the sweep: the messages to send, then the advance."""
-
-    advance: Advance
-    deliveries: tuple[Delivery, ...] = field(default=())
 
 
 ASIDE_MOST = 5_000
@@ -360,7 +340,7 @@ def _step(
         world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
     except ValueError as unreadable:
         try:
-            take_out(world, row, unreadable)
+            broken_rows.take_out(world, row, unreadable)
         except Unavailable as unavailable:
             world.journal.warning("a row waits for the next tick", reason=unavailable.reason)
     return 0
@@ -378,135 +358,3 @@ def _decided(
         decided = holding.decide(world, row, sweep, suspensions, now)
         return Step(decided) if isinstance(decided, Advance) else decided
     return row
-
-
-def plan_row(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:
-    """Plans the step for one row. sweep: its text. Raises ValueError if its schedule cannot be read."""
-    match sweep.waits:
-        case Waits.OCCURRENCE:
-            return _occurrences(row, sweep, now, horizon)
-        case Waits.END:
-            pointer = end_pointer(row.tenant, row.owner, row.own_id, row.next_run_at)
-            return _wake(row, replace(sweep, lane=sweep.lane.executors), now, pointer)
-        case Waits.RUN:
-            return _wake(row, sweep, now, _run_pointer(row, WaitingRun.read(sweep.packed)))
-        case Waits.CATCH_UP | Waits.HELD:
-            raise ValueError("a catch-up or held row is not planned here")
-        case Waits.WATCH:
-            pointer = Pointer(row.tenant, row.sk, None, "", row.next_run_at, subject=Subject.WATCH)
-            return _wake(row, sweep, now, pointer, CHECKED_AGAIN)
-        case Waits.OPERATION | Waits.ERRORS:
-            pointer = replace(job_pointer(row, WAKE_SUBJECTS[sweep.waits]), generation=row.generation)
-            return _wake(row, replace(sweep, lane=Lane.OPERATIONS), now, pointer)
-    return _wake(row, replace(sweep, lane=Lane.FAST), now, job_pointer(row, WAKE_SUBJECTS[sweep.waits]))
-
-
-WAKE_SUBJECTS = {
-    Waits.CLEAN_UP: Subject.CLEAN_UP,
-    Waits.RESUME: Subject.RESUME,
-    Waits.CHANGE: Subject.CHANGE,
-    Waits.RELEASE: Subject.RELEASE,
-    Waits.ENDED: Subject.ENDED,
-    Waits.REPLAN: Subject.REPLAN,
-    Waits.OPERATION: Subject.OPERATION,
-    Waits.ERRORS: Subject.ERRORS,
-    Waits.FLOW: Subject.FLOW,
-    Waits.CONSUMER: Subject.CONSUMER,
-}
-"""The subject of the message that each kind of row sends to the executor or the function `operations`."""
-
-
-def _occurrences(row: WaitingRow, sweep: SweepText, now: datetime, horizon: datetime) -> Step:
-    timing = load(sweep.packed)
-    stretch = series.due(timing, row.next_run_at, horizon, row.planned_total, now)
-    deliveries = tuple(
-        Delivery(occurrence(row.tenant, row.owner, row.own_id, instant, row.generation), instant, sweep.lane)
-        for instant in stretch.instants
-    )
-    planned_total = row.planned_total + len(stretch.instants)
-    if stretch.next_at is not None:
-        return Step(Advance(row, stretch.next_at, planned_total), deliveries)
-    last = stretch.instants[-1] if stretch.instants else row.next_run_at
-    return Step(Advance(row, max(last, now) + WAKE_AGAIN, planned_total, ending=True, last_at=last), deliveries)
-
-
-def end_pointer(tenant: str, job_id: str, schedule_id: str, at: datetime) -> Pointer:
-    """Returns the pointer that asks the executor whether an ENDING schedule is over."""
-    return Pointer(tenant, job_id, schedule_id, "", at, subject=Subject.SCHEDULE)
-
-
-def job_pointer(row: WaitingRow, subject: Subject) -> Pointer:
-    """Returns the pointer that asks the executor to act on a row of a partition, usually a job's."""
-    return Pointer(row.tenant, row.owner, None, row.own_id, row.next_run_at, subject=subject)
-
-
-def _run_pointer(row: WaitingRow, run: WaitingRun) -> Pointer:
-    schedule = row.owner if row.owner != run.job_id else None
-    return Pointer(
-        tenant=row.tenant,
-        job=run.job_id,
-        schedule=schedule,
-        run=row.own_id,
-        instant=run.planned_at,
-        kind=run.kind,
-        attempt=run.attempt,
-        decided=True,
-        recorded=True,
-    )
-
-
-def _wake(row: WaitingRow, sweep: SweepText, now: datetime, pointer: Pointer, again: timedelta = WAKE_AGAIN) -> Step:
-    """Returns the step that sends the pointer for the row's instant.
-
-    The row moves on by `again` and repeats the pointer until its work is done.
-    """
-    delivery = Delivery(pointer, row.next_run_at, sweep.lane)
-    return Step(Advance(row, max(row.next_run_at, now) + again), (delivery,))
-
-
-OUT_WITHIN = timedelta(seconds=30)
-"""Delay of the message, so that the schedule is out of service when the executor reads it."""
-
-UNREADABLE = "the stored text of this schedule cannot be read: the schedule was taken out of service"
-
-TOO_HARD = "the next occurrence takes too long to compute with its calendars: the schedule was taken out of service"
-
-
-def take_out(world: World, row: WaitingRow, why: ValueError) -> None:
-    """Writes a failed run, sends its pointer, then takes the schedule out of the index unless it was changed.
-
-    After a crash in between, the next tick repeats all of it. An executor gets the pointer a moment later and carries
-    out the effects of a failed run. The run counts as planned and as failed. A row of another kind stays where it is
-    and is reported at each tick. why: the error of reading or planning the schedule.
-    """
-    if not row.sk.startswith("SCH#"):
-        world.journal.error("a waiting row cannot be read", tenant=row.tenant, job=row.owner, kind=row.sk[:8])
-        return
-    now = world.clock.now()
-    run = Run(
-        tenant=row.tenant,
-        job_id=row.owner,
-        schedule_id=row.own_id,
-        uuid=ids.run_uuid(row.tenant, row.own_id, epoch_ms(row.next_run_at), Kind.SCHEDULED.value),
-        kind=Kind.SCHEDULED,
-        state=State.ERROR,
-        reason=Reason.BAD_PAYLOAD,
-        planned_at=row.next_run_at,
-        finished_at=now,
-        message=TOO_HARD if isinstance(why, Undecided) else UNREADABLE,
-        expires_at=retention.expiry(now),
-        generation=row.generation,
-    )
-    ledger.finish_without_attempt(world.table, run, shards=world.shards, lane=Lane.FAST, counts={"failed": 1})
-    world.queue.send_one(Delivery(ledger.pointer_to(run), now + OUT_WITHIN, Lane.FAST))
-    as_read: Condition = ScheduleItem.next_run_at == epoch_s(row.next_run_at)
-    actions = [
-        assign(ScheduleItem.state, ScheduleState.BROKEN.value),
-        assign(ScheduleItem.state_reason, StateReason.UNREADABLE.value),
-        assign(ScheduleItem.planned_total, row.planned_total + 1),
-        assign(ScheduleItem.next_run_at, None),
-        assign(ScheduleItem.schedule_id, None),
-    ]
-    world.table.update(row.pk, row.sk, actions, as_read)
-    world.journal.error("a schedule cannot be read", tenant=row.tenant, job=row.owner, schedule=row.own_id)
-    world.journal.count("Broken")

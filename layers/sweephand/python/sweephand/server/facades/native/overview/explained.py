@@ -35,7 +35,7 @@ from sweephand.server.flow.jobs import lookup, occurrences, past
 from sweephand.server.flow.jobs.occurrences import Occurrence
 from sweephand.server.flow.jobs.past import Switch
 from sweephand.server.flow.retention import RUN_DAYS
-from sweephand.server.flow.runs import silences
+from sweephand.server.flow.tenants import silences
 
 LEFT_OUT = frozenset({State.SKIPPED, State.MISSED, State.EXPIRED, State.CANCELLED})
 SECOND = timedelta(seconds=1)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.server import subnets
 from sweephand.server.flow.tenants import applications
-from sweephand.server.security import guard, subnets
+from sweephand.server.security import guard
 from sweephand.server.settings import Settings
 from sweephand.server.wiring import guard_settings, report_subnets
 from tests.support.stage import TENANT, Stage

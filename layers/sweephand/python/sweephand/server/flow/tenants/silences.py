@@ -15,8 +15,7 @@ from sweephand.domain.job import ActionSpec
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Outcome, Run
 from sweephand.domain.runs.admission import Admission, Defer
-from sweephand.domain.runs.open_attempt import OpenAttempt
-from sweephand.domain.runs.run_action import issuers_of, targets_of
+from sweephand.domain.runs.run_action import OpenAttempt, issuers_of, targets_of
 from sweephand.domain.schedule import Lane
 from sweephand.domain.silence import Notes, SilentTarget
 from sweephand.server.flow.concurrency import tolerated
