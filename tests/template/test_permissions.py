@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from sweephand.server.flow.tenants.callback_keys import OWNER
 from sweephand.server.security.key_service import CALLBACKS, SECRETS, context
+from sweephand.server.store.tenants.callback_keys import OWNER
 from tests.template.cloudformation import ROOT, of_type
 from tests.template.test_functions import GROUPS, SUBNETS
 

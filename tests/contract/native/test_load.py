@@ -8,6 +8,7 @@ import pytest
 
 from bench.meter import billed
 from sweephand.server.flow.jobs import load_ahead
+from sweephand.server.flow.jobs.load_ahead import Loads
 from tests.contract.native.api import JOB, OTHER, Api
 
 HOURLY = {"cron": "0 * * * *"}
@@ -103,7 +104,7 @@ def test_a_process_caches_the_loads_of_a_few_tenants(api: Api, monkeypatch: pyte
     api("POST", "/v1/jobs", {"action": JOB["action"], "schedules": [HOURLY]}, caller=OTHER)
 
     assert sum(load(api)["slots"]) == sum(load(api, caller=OTHER)["slots"]) == 24
-    assert list(api.stage.world.memory.loads) == [OTHER]
+    assert list(api.stage.world.memory.of(Loads)) == [OTHER]
 
 
 def test_the_load_of_another_tenant_is_not_shown(api: Api) -> None:

@@ -10,6 +10,7 @@ import pytest
 from sweephand.schedules import rule
 from sweephand.schedules.explain import explain
 from sweephand.schedules.rule import EASY, OF_ANSWER
+from sweephand.server.flow.jobs.load_ahead import Loads
 from sweephand.server.store.views import jobs as views
 from tests.contract.native.api import JOB, api
 from tests.contract.native.test_hard_schedules import FORMER, LATER
@@ -77,7 +78,7 @@ def jobs(hard):
 def test_all_hard_schedules_of_an_answer_share_one_limit(hard, jobs, path, query):
     path = path.format(job=jobs["hard 0"]["id"])
     hard.get(path, query=query)
-    hard.stage.world.memory.loads.clear()
+    hard.stage.world.memory.of(Loads).clear()
 
     with few_calls(MOST, OURS):
         reply = hard.get(path, query=query)
@@ -115,7 +116,7 @@ def test_a_timeline_says_which_lanes_may_lack_instants(hard):
 
 
 def test_a_load_leaves_out_whole_jobs_and_counts_them(hard):
-    hard.stage.world.memory.loads.clear()
+    hard.stage.world.memory.of(Loads).clear()
 
     load = hard.get("/v1/load").json
 

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from sweephand.base.errors import Unavailable
-from sweephand.server.flow.tenants.callback_keys import CallbackKeys
 from sweephand.server.security.key_service import SECRETS
 from sweephand.server.security.tokens import CallbackKey
 from sweephand.server.store.dynamo import keys
 from sweephand.server.store.tenants import callback_keys
-from sweephand.server.store.tenants.callback_keys import CallbackKeyItem
+from sweephand.server.store.tenants.callback_keys import CallbackKeyItem, CallbackKeys
 from tests.support.stage import STACK_SECRET, Stage
 
 

@@ -13,9 +13,9 @@ from sweephand.base.errors import Conflict, InvalidRequest, NotFound, Unavailabl
 from sweephand.domain.run import State
 from sweephand.server.flow.bulk import purge_tenant
 from sweephand.server.flow.tenants import subscriptions, tenancy
-from sweephand.server.flow.tenants.secret_box import KEPT_S, LARGEST, SecretBox
 from sweephand.server.security.key_service import KeyService
 from sweephand.server.store.dynamo import keys
+from sweephand.server.store.tenants.secret_box import KEPT_S, LARGEST, SecretBox
 from sweephand.testing.taps import Act, Fault, Passing
 from tests.support.stage import TENANT, Stage
 from tests.support.taps import Crash, answer_lost, conflict, crash_after, crash_before, refused

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sweephand.base.errors import Conflict
 from sweephand.base.records import dataclass
 
 
@@ -79,6 +80,10 @@ class Tenant:
     off_times: str | None = None
     silences: Mapping[str, Silence] = field(default_factory=dict)
     watched: frozenset[str] = frozenset()
+
+    def being_purged(self) -> Conflict:
+        """Returns the error for a change of a tenant that is being deleted."""
+        return Conflict(f"the tenant is being deleted with all its resources: see the operation {self.purge}")
 
 
 MOST_SCHEDULES = 10_000_000

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand.server import actions, parameter_lists, subnets
-    from sweephand.server.flow.tenants import callback_keys, secret_box
     from sweephand.server.messaging import event_bus
     from sweephand.server.security import (
         caller,
@@ -47,7 +46,7 @@ with lazy():
     )
     from sweephand.server.store.index import shards
     from sweephand.server.store.operations import files
-    from sweephand.server.store.tenants import credentials, pointer_keys, tenants
+    from sweephand.server.store.tenants import callback_keys, credentials, pointer_keys, secret_box, tenants
 
 
 T = TypeVar("T")

@@ -18,8 +18,6 @@ from sweephand.server.flow.audit import audit
 from sweephand.server.flow.bulk import carry_on
 from sweephand.server.flow.delivery import dead_letters, dispatch
 from sweephand.server.flow.sweep import sweep
-from sweephand.server.flow.tenants.callback_keys import CallbackKeys
-from sweephand.server.flow.tenants.secret_box import SecretBox
 from sweephand.server.flow.verdict import Delivered
 from sweephand.server.flow.world import Journal, World
 from sweephand.server.messaging.event_bus import EventBus
@@ -30,7 +28,9 @@ from sweephand.server.settings import Settings
 from sweephand.server.store.dynamo.conditional import Table
 from sweephand.server.store.index.shards import Shards
 from sweephand.server.store.operations.files import Files
+from sweephand.server.store.tenants.callback_keys import CallbackKeys
 from sweephand.server.store.tenants.pointer_keys import PointerKeys
+from sweephand.server.store.tenants.secret_box import SecretBox
 from sweephand.server.store.tenants.tenants import CollectionTerms
 from sweephand.testing import bucket as buckets
 from sweephand.testing.bucket import VirtualBucket

@@ -771,7 +771,7 @@ def test_one_write_answers_threads_that_ask_at_the_same_time(stage):
         if passing.name == "dynamodb.GetItem" and not others[0].ident:
             for other in others:
                 other.start()
-            group = stage.world.memory.groups
+            group = stage.world.memory.of(turnstiles.Turnstiles).groups
             while len(group[TENANT, "k"].asks if (TENANT, "k") in group else []) < len(others):
                 pass
         return act()

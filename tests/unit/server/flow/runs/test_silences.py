@@ -21,6 +21,8 @@ from sweephand.server.actions.call import Call
 from sweephand.server.actions.kind import members_of
 from sweephand.server.flow.jobs import creation
 from sweephand.server.flow.jobs.lookup import Planned
+from sweephand.server.flow.runs.conclusion import Answers
+from sweephand.server.flow.runs.silences import SilentCalls
 from sweephand.server.flow.tenants import tenancy
 from sweephand.server.store.dynamo import keys
 from sweephand.server.store.tenants import tenants, watches
@@ -61,7 +63,7 @@ class Hosts:
         self.stage.clock.advance(self.takes_s)
         if self.meanwhile is not None:
             targets = targets_of(ActionSpec("http", {"url": self.meanwhile}, {}))
-            self.stage.world.memory.answered(TENANT, targets, self.stage.clock.now())
+            self.stage.world.memory.of(Answers).note(TENANT, targets, self.stage.clock.now())
         return self.outcome
 
     def job(
@@ -233,16 +235,16 @@ def test_an_executor_of_the_slow_queue_makes_twenty_calls_to_a_silent_target_at_
     hosts.silent.add("https://dead.example/")
     planned = hosts.job("https://dead.example/a", retry={"type": "none"})
     one_batch(stage, planned)
-    stage.world.memory.silent_calls[TENANT, "https://dead.example"] = silence.AT_ONCE
+    stage.world.memory.of(SilentCalls)[TENANT, "https://dead.example"] = silence.AT_ONCE
     stage.run(70)
     assert len(stage.runs(planned)) == 1
     made = len(stage.endpoint.received)
 
-    del stage.world.memory.silent_calls[TENANT, "https://dead.example"]
+    del stage.world.memory.of(SilentCalls)[TENANT, "https://dead.example"]
     stage.run(120)
 
     assert len(stage.endpoint.received) > made
-    assert not stage.world.memory.silent_calls
+    assert not stage.world.memory.of(SilentCalls)
     assert len({run.uuid for run in stage.runs(planned)}) == len(stage.endpoint.received)
 
 
@@ -250,7 +252,7 @@ def test_a_run_that_waited_too_long_for_a_silent_target_says_so(stage: Stage, ho
     hosts.silent.add("https://dead.example/")
     planned = hosts.job("https://dead.example/a", retry={"type": "none"}, policies={"misfire": {"type": "skip"}})
     one_batch(stage, planned)
-    stage.world.memory.silent_calls[TENANT, "https://dead.example"] = silence.AT_ONCE
+    stage.world.memory.of(SilentCalls)[TENANT, "https://dead.example"] = silence.AT_ONCE
 
     stage.run(400)
 

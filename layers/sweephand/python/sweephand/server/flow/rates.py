@@ -150,6 +150,10 @@ class RateMeter:
         return self._counters.count(self._world, tenant, limit.step) if limit.slow_from or limit.most else 0
 
 
+class _Meters(dict[str, RateMeter]):
+    """The meters of requests, by what they count."""
+
+
 def let_in(world: World, tenant: str | None, *, by_target: bool = False) -> None:
     """Counts a request of an identified caller, whichever facade it calls. Raises RateLimited above the tenant's limit.
 
@@ -160,11 +164,18 @@ def let_in(world: World, tenant: str | None, *, by_target: bool = False) -> None
     if tenant is None or not most:
         return
     counted = "targets" if by_target else "requests"
-    with world.memory.lock:
-        meter = world.memory.requests.get(counted)
-        if meter is None:
-            meter = world.memory.requests[counted] = RateMeter(world, Limit(), Limit(most=most), counted=counted)
+    meters = world.memory.of(_Meters)
+    meter = meters.get(counted) or meters.setdefault(
+        counted, RateMeter(world, Limit(), Limit(most=most), counted=counted)
+    )
     meter.let_in(tenant)
+
+
+class _Runs(Counters):
+    """The runs begun in this minute, by tenant."""
+
+    def __init__(self) -> None:
+        super().__init__("runs", lazily=True)
 
 
 RUNS_STEP = 10
@@ -180,7 +191,7 @@ def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str 
         return None
     most = pace.runs_per_minute
     if most is not None:
-        counted = _runs(world).count(world, pointer.tenant, max(RUNS_STEP, most // PARTS), pointer.run)
+        counted = world.memory.of(_Runs).count(world, pointer.tenant, max(RUNS_STEP, most // PARTS), pointer.run)
         if counted > most:
             return f"the provider allows this tenant {most} runs a minute (quota.runsPerMinute)"
     if run is None or run.root is None or run.parent_uuid is None:
@@ -196,7 +207,7 @@ def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str 
 def give_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> None:
     """Takes back the count of a run that another process has begun by another copy of its message."""
     if pace.runs_per_minute is not None and (run is None or run.begins):
-        _runs(world).give_back(pointer.tenant, pointer.run)
+        world.memory.of(_Runs).give_back(pointer.tenant, pointer.run)
 
 
 def take_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> None:
@@ -204,10 +215,3 @@ def take_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> No
     give_back(world, pointer, run, pace)
     if run is not None and run.begins and run.root is not None and run.parent_uuid is not None:
         rates.uncount_descendant(world.table, pointer.tenant, run.root)
-
-
-def _runs(world: World) -> Counters:
-    with world.memory.lock:
-        if world.memory.runs is None:
-            world.memory.runs = Counters("runs", lazily=True)
-        return world.memory.runs

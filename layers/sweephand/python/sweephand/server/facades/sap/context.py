@@ -52,7 +52,7 @@ class Context(RequestContext):
             except NotFound as unknown:
                 raise NotFound("Tenant Not Found") from unknown
             if stays and named.purge is not None:
-                raise tenancy.being_purged(named)
+                raise named.being_purged()
         return self.target_tenant
 
     def named_tenant(self) -> str | None:

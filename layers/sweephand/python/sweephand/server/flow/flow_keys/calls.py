@@ -215,10 +215,13 @@ def _leave_line(world: World, run: Run, name: str) -> str:
 # Circuits
 
 
+class _Circuits(dict[tuple[str, str, str], tuple[float, Circuit]]):
+    """Circuits by tenant, key and target, each with the monotonic second of its reading."""
+
+
 def _circuit(world: World, tenant: str, name: str, target: str) -> Circuit:
     """Returns the circuit as it was at most 5 s ago."""
-    with world.memory.lock:
-        known = world.memory.circuits.get((tenant, name, target))
+    known = world.memory.of(_Circuits).get((tenant, name, target))
     if known is not None and world.clock.monotonic() - known[0] < circuits.READ_EACH_S:
         return known[1]
     return _know(world, tenant, name, target)
@@ -228,10 +231,10 @@ def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | 
     """Remembers the circuit and returns it. circuit: if None, it is read."""
     now = world.clock.monotonic()
     known = circuit or circuit_rows.read_circuit(world.table, tenant, name, target)
-    with world.memory.lock:
-        if len(world.memory.circuits) >= REMEMBERED:
-            world.memory.circuits.clear()
-        world.memory.circuits[tenant, name, target] = now, known
+    remembered = world.memory.of(_Circuits)
+    if len(remembered) >= REMEMBERED:
+        remembered.clear()
+    remembered[tenant, name, target] = now, known
     return known
 
 

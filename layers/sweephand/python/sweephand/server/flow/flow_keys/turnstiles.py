@@ -32,15 +32,29 @@ class Group:
     answers: Future[list[Answer]] = field(default_factory=Future)
 
 
+@dataclass
+class Turnstiles:
+    """What the threads of this process share about turnstiles. lock: guards all of it.
+
+    groups: threads that ask at the same time. moving: the lock of the thread that may move a turnstile. placeless: keys
+    that did not limit parallel calls when they were last read.
+    """
+
+    lock: Lock = field(default_factory=Lock)
+    groups: dict[Name, Group] = field(default_factory=dict)
+    moving: dict[Name, Lock] = field(default_factory=dict)
+    placeless: set[Name] = field(default_factory=set)
+
+
 def ask(world: World, tenant: str, name: str, asked: Ask) -> Answer:
     """Asks the turnstile and returns its answer. A key that does not exist lets all calls pass. Raises Unavailable."""
-    memory, key = world.memory, (tenant, name)
-    with memory.lock:
-        group = memory.groups.get(key)
+    shared, key = world.memory.of(Turnstiles), (tenant, name)
+    with shared.lock:
+        group = shared.groups.get(key)
         first = group is None
         if group is None:
-            group = memory.groups[key] = Group()
-            moving = memory.moving.setdefault(key, Lock())
+            group = shared.groups[key] = Group()
+            moving = shared.moving.setdefault(key, Lock())
         mine = len(group.asks)
         group.asks.append(asked)
     if first:
@@ -55,8 +69,9 @@ def _answer(world: World, key: Name, group: Group, moving: Lock) -> None:
     """
     waited = moving.acquire(timeout=LONGEST_WAIT_S)
     try:
-        with world.memory.lock:
-            world.memory.groups.pop(key, None)
+        shared = world.memory.of(Turnstiles)
+        with shared.lock:
+            shared.groups.pop(key, None)
         group.answers.set_result(move(world, key, group.asks))
     except BaseException as failed:
         group.answers.set_exception(failed)
@@ -94,13 +109,14 @@ def new_turn(world: World) -> str:
 
 
 def _remember(world: World, key: Name, turnstile: Turnstile) -> None:
-    with world.memory.lock:
+    shared = world.memory.of(Turnstiles)
+    with shared.lock:
         if turnstile.terms.parallelism is None:
-            world.memory.placeless.add(key)
+            shared.placeless.add(key)
         else:
-            world.memory.placeless.discard(key)
+            shared.placeless.discard(key)
 
 
 def has_places(world: World, tenant: str, name: str) -> bool:
     """Returns False if the key had no limit of parallel calls when this process last passed it."""
-    return (tenant, name) not in world.memory.placeless
+    return (tenant, name) not in world.memory.of(Turnstiles).placeless

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
+from threading import Lock
 
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, from_s
@@ -48,14 +49,22 @@ class Kept:
     left_out: int
 
 
+class Loads(dict[str, Kept]):
+    """The loads that this process has computed, by tenant."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = Lock()
+
+
 def load_ahead(world: World, tenant: str, now: datetime) -> Kept:
     """Returns the load from memory while it is fresh; computes it again otherwise."""
-    loads = world.memory.loads
+    loads = world.memory.of(Loads)
     before = loads.get(tenant)
     if before is not None and now - before.computed_at < FRESH:
         return before
     found = _computed(world, tenant, before, now)
-    with world.memory.lock:
+    with loads.lock:
         loads.pop(tenant, None)
         loads[tenant] = found
         while len(loads) > 1 and sum(len(each.planned) for each in loads.values()) > MOST_KEPT:

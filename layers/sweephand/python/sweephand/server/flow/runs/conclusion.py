@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from sweephand.base.lazy import lazy
@@ -21,6 +22,18 @@ with lazy():
     from sweephand.server.flow.lifecycle import unreachable
     from sweephand.server.flow.runs import replay
     from sweephand.server.flow.tenants import silences
+
+REMEMBERED = 10_000
+
+
+class Answers(dict[tuple[str, str], datetime]):
+    """When a host or an address last answered a call of this process, by tenant."""
+
+    def note(self, tenant: str, targets: Sequence[str], now: datetime) -> None:
+        """Notes that these targets have answered."""
+        if len(self) >= REMEMBERED:
+            self.clear()
+        self.update({(tenant, target): now for target in targets})
 
 
 def conclude(world: World, attempt: OpenAttempt, outcome: Outcome, also: Sequence[Op] = ()) -> Verdict:
@@ -40,15 +53,16 @@ def conclude(world: World, attempt: OpenAttempt, outcome: Outcome, also: Sequenc
 
 def _note_answer(world: World, attempt: OpenAttempt, outcome: Outcome) -> None:
     """Notes whether the target of an attempt, or the issuer of its token, answers, if that is new."""
+    answers = world.memory.of(Answers)
     answered = outcome.http_status is not None or outcome.reason is Reason.TARGET_ERROR
     if outcome.apart and not outcome.issuer:
         return
     if answered:
         targets = () if outcome.apart else run_action.targets_of(attempt.action)
         issuers = run_action.issuers_of(attempt.action) if outcome.issuer else ()
-        world.memory.answered(attempt.run.tenant, (*targets, *issuers), world.clock.now())
+        answers.note(attempt.run.tenant, (*targets, *issuers), world.clock.now())
     if attempt.terms.silences or not (answered or outcome.verdict is OutcomeVerdict.SUCCEEDED):
-        silences.follow(world, attempt, outcome)
+        silences.follow(world, attempt, outcome, answers)
 
 
 def _reach_noted(world: World, attempt: OpenAttempt, outcome: Outcome) -> OpenAttempt:

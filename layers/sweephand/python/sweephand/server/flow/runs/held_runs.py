@@ -22,6 +22,10 @@ JUST_NOW = timedelta(minutes=1)
 """A watch begins with the instant of its first run, but no earlier than this."""
 
 
+class _Consumers(dict[tuple[str, str], tuple[float, Consumer]]):
+    """Consumers by tenant and name, each with the monotonic second of its reading."""
+
+
 def is_away(world: World, tenant: str, name: str) -> bool:
     """Returns whether runs are held for this consumer. Raises Unavailable."""
     return _known(world, tenant, name).phase_at(world.clock.now()) is not Phase.LIVE
@@ -58,9 +62,7 @@ def expect(world: World, tenant: str, consumer: str, since: datetime) -> None:
 
 
 def _known(world: World, tenant: str, name: str) -> Consumer:
-    memory = world.memory
-    with memory.lock:
-        read_at, consumer = memory.consumers.get((tenant, name), (None, None))
+    read_at, consumer = world.memory.of(_Consumers).get((tenant, name), (None, None))
     if consumer is not None and read_at is not None and world.clock.monotonic() - read_at < TERMS_KEPT_S:
         return consumer
     consumer = store.read(world.table, tenant, name) or Consumer(tenant, name)
@@ -69,8 +71,7 @@ def _known(world: World, tenant: str, name: str) -> Consumer:
 
 
 def _remember(world: World, consumer: Consumer) -> None:
-    memory = world.memory
-    with memory.lock:
-        if len(memory.consumers) >= MOST_KNOWN:
-            memory.consumers.clear()
-        memory.consumers[consumer.tenant, consumer.name] = world.clock.monotonic(), consumer
+    remembered = world.memory.of(_Consumers)
+    if len(remembered) >= MOST_KNOWN:
+        remembered.clear()
+    remembered[consumer.tenant, consumer.name] = world.clock.monotonic(), consumer

@@ -57,7 +57,7 @@ def create_credential(
     if isinstance(done, Cancelled):
         stored = credentials.find_credential(world.table, tenant, credential.id)
         if stored != credential and tenant is not None and "tenant" in done.refused:
-            raise tenancy.leaving(world.table, tenant)
+            raise tenants.leaving(world.table, tenant)
         if stored != credential:
             check_once(done, once)
             raise Unavailable("no free id was found: try again")

@@ -7,8 +7,11 @@ its own calls, even if another tenant calls the same host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from threading import Lock
 
 from sweephand.domain import silence
 from sweephand.domain.job import ActionSpec
@@ -24,7 +27,17 @@ from sweephand.server.flow.world import World
 from sweephand.server.store.dynamo.conditional import Refused
 from sweephand.server.store.tenants import tenants
 
+Answers = Mapping[tuple[str, str], datetime]
+"""When a host or an address last answered a call of this process, by tenant."""
 TRIES = 3
+
+
+class SilentCalls(Counter[tuple[str, str]]):
+    """How many calls to silent targets are under way, by tenant and target."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = Lock()
 
 
 def hanging(world: World, action: ActionSpec, notes: Notes) -> str | None:
@@ -32,7 +45,7 @@ def hanging(world: World, action: ActionSpec, notes: Notes) -> str | None:
     return silence.hanging(notes, (*targets_of(action), *issuers_of(action)), world.clock.now())
 
 
-def follow(world: World, attempt: OpenAttempt, outcome: Outcome) -> None:
+def follow(world: World, attempt: OpenAttempt, outcome: Outcome, answers: Answers) -> None:
     """Notes a target or an issuer of tokens that did not answer, or removes the note of one that did. Never raises.
 
     A host is noted only if no call of this process got an answer from it since this one began; an address likewise. So
@@ -48,7 +61,7 @@ def follow(world: World, attempt: OpenAttempt, outcome: Outcome) -> None:
             if silence.has_answered(outcome) and silence.of(notes, answered, world.clock.now()) is not None:
                 _change(world, run.tenant, lambda stored: silence.answered(stored, answered))
             return
-        target = _unanswered(world, run, targets if attempt.lane is Lane.FAST else targets[-1:])
+        target = _unanswered(answers, run, targets if attempt.lane is Lane.FAST else targets[-1:])
         if target is not None:
             now, began = world.clock.now(), run.started_at
             hangs = began is not None and now - began >= silence.HANGS_FROM
@@ -57,11 +70,10 @@ def follow(world: World, attempt: OpenAttempt, outcome: Outcome) -> None:
                 _change(world, run.tenant, lambda stored: silence.noted(stored, known, reason, now, hangs=hangs))
 
 
-def _unanswered(world: World, run: Run, targets: tuple[str, ...]) -> str | None:
-    began, answers = run.started_at, world.memory.answers
+def _unanswered(answers: Answers, run: Run, targets: tuple[str, ...]) -> str | None:
     for target in targets:
         at = answers.get((run.tenant, target))
-        if at is None or (began is not None and at < began):
+        if at is None or (run.started_at is not None and at < run.started_at):
             return target
     return None
 
@@ -89,14 +101,14 @@ def _change(world: World, tenant: str, change: Callable[[Notes], Notes]) -> None
 @contextmanager
 def one_of_few(world: World, pointer: Pointer, target: str, admitted: Admission) -> Iterator[Admission]:
     """Yields the decision if this process may make one more call to a silent target; otherwise to try again later."""
-    key, memory = (pointer.tenant, target), world.memory
-    with memory.lock:
-        free = memory.silent_calls[key] < silence.AT_ONCE
-        memory.silent_calls[key] += free
+    key, calls = (pointer.tenant, target), world.memory.of(SilentCalls)
+    with calls.lock:
+        free = calls[key] < silence.AT_ONCE
+        calls[key] += free
     try:
         yield admitted if free else Defer(silence.next_try(pointer.instant, world.clock.now()))
     finally:
-        with memory.lock:
-            memory.silent_calls[key] -= free
-            if not memory.silent_calls[key]:
-                del memory.silent_calls[key]
+        with calls.lock:
+            calls[key] -= free
+            if not calls[key]:
+                del calls[key]

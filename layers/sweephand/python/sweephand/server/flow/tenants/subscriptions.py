@@ -39,7 +39,7 @@ def subscribe(world: World, name: str, application: str, actor: str | None = Non
             tenancy.create_tenant(world, name, None, application=application, actor=actor)
         raise Moved
     if before.purge is not None:
-        raise tenancy.being_purged(before)
+        raise before.being_purged()
     if application in before.applications:
         return before.applications[application]
     if len(before.applications) >= MOST_APPLICATIONS:

@@ -38,7 +38,7 @@ from sweephand.server.flow.idempotency import Once, check_once, once_ops
 from sweephand.server.flow.world import World
 from sweephand.server.security import caller
 from sweephand.server.security.caller import Caller
-from sweephand.server.store.dynamo.conditional import Cancelled, Op, Table
+from sweephand.server.store.dynamo.conditional import Cancelled, Op
 from sweephand.server.store.runs import ledger
 from sweephand.server.store.tenants import tenants
 
@@ -189,20 +189,10 @@ def change_tenant(
     )
     ops = [*tenants.change_tenant_ops(world.table, after), usage.limit_op(world.table, name, allowed)]
     if isinstance(world.table.transact(ops), Cancelled):
-        raise leaving(world.table, name)
+        raise tenants.leaving(world.table, name)
     counts.void(world.table, usage.counted(name, usage.read_quotas(world.table, name)))
     events.tenant_changed(world, "changed", after, actor)
     return after
-
-
-def leaving(table: Table, name: str) -> Conflict | NotFound:
-    """Returns the error for a tenant that refused an addition: it is unknown or being deleted."""
-    there = tenants.read_tenant(table, name)
-    return NotFound("no such tenant") if there is None else being_purged(there)
-
-
-def being_purged(tenant: Tenant) -> Conflict:
-    return Conflict(f"the tenant is being deleted with all its resources: see the operation {tenant.purge}")
 
 
 def stays_ops(world: World, tenant: str | None) -> list[Op]:
@@ -214,7 +204,7 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
     """Enables or disables a tenant. May be repeated. Raises Conflict once its deletion has begun."""
     before = find_tenant(world, name)
     if before.purge is not None:
-        raise being_purged(before)
+        raise before.being_purged()
     state = TenantState.ACTIVE if on else TenantState.DISABLED
     if state is before.state:
         return before
@@ -223,7 +213,7 @@ def switch_tenant(world: World, name: str, *, on: bool, actor: str | None = None
     after = replace(before, state=state, modified_at=now, modified_by=actor, off_times=off_times)
     ops = [*tenants.change_tenant_ops(world.table, after), *suspension_ops(world, name, None, now, on=on)]
     if isinstance(world.table.transact(ops), Cancelled):
-        raise leaving(world.table, name)
+        raise tenants.leaving(world.table, name)
     if on:
         holding.begin(world, name, None)
     events.tenant_changed(world, "enabled" if on else "disabled", after, actor)
@@ -273,7 +263,7 @@ def opened(home: Home, *, for_more: bool = True) -> tuple[Collection, Usage]:
     """
     collection = home.collection
     if for_more and home.tenant is not None and home.tenant.purge is not None:
-        raise being_purged(home.tenant)
+        raise home.tenant.being_purged()
     if collection is None or (for_more and collection.state is CollectionState.DELETING):
         raise InvalidRequest("collection", f"there is no such collection: {fields.shown(home.name)}; create it first")
     return collection, home.quotas
@@ -340,7 +330,7 @@ def create_collection(
     done = world.table.transact([*put, *stays_ops(world, wanted.tenant), *named_key, *remembered])
     if isinstance(done, Cancelled):
         if "tenant" in done.refused:
-            raise leaving(world.table, wanted.tenant)
+            raise tenants.leaving(world.table, wanted.tenant)
         flow_key_exists(world, wanted.tenant, done, "flowKey", wanted.flow_key)
         there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
         if there != collection:

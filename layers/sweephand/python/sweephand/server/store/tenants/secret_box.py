@@ -14,11 +14,10 @@ from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.server.security.key_service import SECRETS, KeyService
 from sweephand.server.shared_reads import SharedReads
 from sweephand.server.store.dynamo.conditional import Table
-from sweephand.server.store.tenants import secret_keys
+from sweephand.server.store.tenants import secret_keys, tenants
 from sweephand.server.store.tenants.secret_keys import SecretKey
 
 with lazy():
-    from sweephand.server.flow.tenants import tenancy
     from sweephand.server.security import sealing
 
 LARGEST = 16_384
@@ -70,7 +69,7 @@ class SecretBox:
             secret_keys.put_first(self._table, tenant, SecretKey(sealing.public_half(private), sealed, now))
             stored = secret_keys.read(self._table, tenant, now)
         if stored is None:
-            raise tenancy.leaving(self._table, tenant)
+            raise tenants.leaving(self._table, tenant)
         return stored
 
     def _read(self, place: tuple[str, str]) -> bytes:

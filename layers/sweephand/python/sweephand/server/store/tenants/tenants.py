@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pynamodb.expressions.condition import Condition
 
+from sweephand.base.errors import Conflict, NotFound
 from sweephand.base.lazy import lazy
 from sweephand.base.sources import Clock
 from sweephand.domain.collection import (
@@ -116,6 +117,12 @@ def _item_of(tenant: Tenant) -> TenantItem:
 
 def read_tenant(table: Table, name: str) -> Tenant | None:
     return if_any(tenant_of, table.get(TenantItem, keys.tenant(name), keys.TENANT))
+
+
+def leaving(table: Table, name: str) -> Conflict | NotFound:
+    """Returns the error for a tenant that refused an addition: it is unknown or being deleted."""
+    tenant = read_tenant(table, name)
+    return NotFound("no such tenant") if tenant is None else tenant.being_purged()
 
 
 def tenant_ops(table: Table, tenant: Tenant) -> list[Op]:
