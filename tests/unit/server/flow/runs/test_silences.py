@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sweephand.server.flow.runs.silences import SilentCalls
 
 from sweephand.domain import silence
 from sweephand.domain.event import EventType
@@ -22,7 +23,6 @@ from sweephand.server.actions.kind import members_of
 from sweephand.server.flow.jobs import creation
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.flow.runs.conclusion import Answers
-from sweephand.server.flow.runs.silences import SilentCalls
 from sweephand.server.flow.tenants import tenancy
 from sweephand.server.store.dynamo import keys
 from sweephand.server.store.tenants import tenants, watches
