@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from enum import Enum
 from functools import cached_property
 from operator import attrgetter
@@ -67,21 +66,19 @@ class Table:
         return {name: member.show or self._plain(name, member) for name, member in self.table.items()}
 
     def _plain(self, name: str, member: Member) -> Show:
-        """Returns the function that shows an attribute."""
+        """Returns the function that shows an attribute. Its schema says what the value is."""
         value_of, part = attrgetter(f"{self._record}{self._attributes[name]}"), member.part
-        instant = text if (member.shown or {}).get("pattern") == INSTANT["pattern"] else text_ms
-
-        def show(source: Any) -> Any:
-            value = value_of(source)
-            if isinstance(value, datetime):
-                return instant(value)
-            if isinstance(value, Enum):
-                return value.value
-            if part is not None and value is not None:
-                return part.show(value)
-            return list(value) if isinstance(value, tuple) else value
-
-        return show
+        schema = member.shown or member.given or {}
+        if part is not None:
+            return lambda source: None if (value := value_of(source)) is None else part.show(value)
+        if schema.get("format") == "date-time":
+            instant = text if schema.get("pattern") == INSTANT["pattern"] else text_ms
+            return lambda source: None if (value := value_of(source)) is None else instant(value)
+        if "enum" in schema:
+            return lambda source: value.value if isinstance(value := value_of(source), Enum) else value
+        if "items" in schema:
+            return lambda source: list(value_of(source))
+        return value_of
 
     def answer(self) -> Members:
         """Returns the schemas of the members of an answer."""
