@@ -99,19 +99,23 @@ def _name(kind: str) -> str:
 
 RETRY: Members = {
     "type": one_of(retry.RetryType),
-    "maxRetries": whole(0, retry.MOST_RETRIES),
-    "delaySeconds": whole(0, retry.LONGEST_S),
-    "maxDelaySeconds": whole(0, retry.LONGEST_S),
-    "immediate": whole(0, retry.MOST_RETRIES),
-    "delayed": whole(0, retry.MOST_RETRIES),
-    "increaseSeconds": whole(0, retry.LONGEST_S),
-    "retryOn": one_of(retry.RetryOn),
+    "maxRetries": whole(0, retry.MOST_RETRIES, description="The maximum number of retries after the first attempt."),
+    "delaySeconds": whole(0, retry.LONGEST_S, description="The delay before a retry, in seconds."),
+    "maxDelaySeconds": whole(0, retry.LONGEST_S, description="The longest delay before a retry, in seconds."),
+    "immediate": whole(0, retry.MOST_RETRIES, description="How many retries follow without a delay."),
+    "delayed": whole(0, retry.MOST_RETRIES, description="Retries after a delay, which follow the immediate ones."),
+    "increaseSeconds": whole(
+        0, retry.LONGEST_S, description="How much longer each delay is than the one before, in seconds."
+    ),
+    "retryOn": one_of(retry.RetryOn, description="Which failures are tried again."),
     "neverOn": items(
         text(pattern=f"^([1-5]xx|[1-5][0-9]{{2}}(-[1-5][0-9]{{2}})?|{'|'.join(sorted(retry.OF_FAILURES))})$"),
         maxItems=retry.MOST_NEVER_ON,
         description="Statuses and reasons of failures that end the run at once.",
     ),
-    "maxAgeSeconds": whole(1, retry.LONGEST_S),
+    "maxAgeSeconds": whole(
+        1, retry.LONGEST_S, description="How long after the first attempt a retry may begin, in seconds."
+    ),
 }
 
 AUTHENTICATION = {name: request(*authentication.given(name)) for name in authentication.TYPES}

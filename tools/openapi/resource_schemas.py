@@ -23,17 +23,27 @@ _TIME = text(1, _LONGEST, description=content.A_TIME[0].upper() + content.A_TIME
 _CONTENT: Members = {
     "timezone": text(1, _LONGEST, description="An IANA time zone; by default that of each schedule."),
     "dates": items(
-        text(1, _LONGEST, description="`2026-12-25`, or `12-25` for each year."), maxItems=content.MOST_DATES
+        text(1, _LONGEST, description="`2026-12-25`, or `12-25` for each year."),
+        maxItems=content.MOST_DATES,
+        description="Days: `2027-12-24`, or `12-25` for every year.",
     ),
     "ranges": items(
         request(
             {"from": _END, "to": {**_END, "description": "The end. A day is included, a time is not."}}, ("from", "to")
         ),
         maxItems=content.MOST_RANGES,
+        description="Ranges of days or of wall times.",
     ),
     "weekly": items(
         request(
-            {"days": items(one_of(content.WEEKDAYS), minItems=1, maxItems=7), "from": _TIME, "to": _TIME}, ("days",)
+            {
+                "days": items(
+                    one_of(content.WEEKDAYS), minItems=1, maxItems=7, description="The weekdays: `MON` to `SUN`."
+                ),
+                "from": _TIME,
+                "to": _TIME,
+            },
+            ("days",),
         ),
         maxItems=content.MOST_WEEKLY,
         description="Hours of weekdays: whole days without `from` and `to`; past midnight if `to` is not "
@@ -64,7 +74,7 @@ FLOW_KEYS: dict[str, Schema] = {
     "FlowKeyDraft": request(FLOW_KEY.request(), ("name",)),
     "FlowKeyReplacement": request({**FLOW_KEY.request(), **dict.fromkeys(FLOW_KEY.read_only, PASSED_OVER)}),
     "FlowKeyPause": request({"note": text(0, 1_000)}),
-    "FlowKey": answer({**FLOW_KEY.answer(), "live": answer(LIVE.answer())}),
+    "FlowKey": answer({**FLOW_KEY.answer(), "live": answer(LIVE.answer(), description="The current state.")}),
     "ListedFlowKey": answer(FLOW_KEY.answer()),
     "FlowKeyPage": page("ListedFlowKey"),
 }

@@ -38,7 +38,11 @@ from tools.openapi.schedule_schemas import ONE_NOTATION, TIMING
 
 _RUN: Members = {**RUN.answer(), **{name: each for name, each in JOB.answer().items() if name in OF_ITS_JOB}}
 _GAPS = answer(
-    {"smallestSeconds": whole(1), "largestSeconds": whole(1), "until": INSTANT},
+    {
+        "smallestSeconds": whole(1, description="The smallest distance between two occurrences, in seconds."),
+        "largestSeconds": whole(1, description="The largest distance between two occurrences, in seconds."),
+        "until": INSTANT,
+    },
     description="The gaps between the occurrences of the next 366 days, or up to `until`.",
 )
 _SEARCHED: Members = {"searchedUntil": {**INSTANT, "description": "Later instants were not searched."}}
@@ -121,7 +125,7 @@ WORKERS: dict[str, Schema] = {
 SCHEMAS: dict[str, Schema] = {
     "RunRequest": request(
         {
-            "scheduleId": ID,
+            "scheduleId": {**ID, "description": "Starts a run of this schedule, with its payload."},
             "ifActive": one_of(
                 ("start", "drop"),
                 default="start",
@@ -153,7 +157,7 @@ SCHEMAS: dict[str, Schema] = {
     **WORKERS,
     "Result": request(
         {
-            "success": FLAG,
+            "success": {**FLAG, "description": "Whether the run succeeded."},
             "message": text(0, 1_000),
             FIELD: {
                 **or_null(ref("Reschedule")),
@@ -179,13 +183,30 @@ SCHEMAS: dict[str, Schema] = {
     "Preview": answer(
         {
             "type": one_of(("recurring", "one-time")),
-            "summary": TEXT,
+            "summary": {**TEXT, "description": "The schedule as a phrase in plain English."},
             "description": text(description="The summary with the window, limits and effects of clock changes."),
-            "items": items(answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": MOVED_BY})),
-            "dropped": items(answer({"at": INSTANT, "movedBy": MOVED_BY}), maxItems=100),
-            "leftOut": items(answer({"plannedAt": INSTANT, "calendar": TEXT}), maxItems=100),
+            "items": items(
+                answer({"plannedAt": INSTANT, "localTime": LOCAL_WITH_OFFSET, "movedBy": MOVED_BY}),
+                description="The next occurrences.",
+            ),
+            "dropped": items(
+                answer({"at": INSTANT, "movedBy": MOVED_BY}),
+                maxItems=100,
+                description="Wall times that a change of the clock leaves out, because `dstGap` is `skip`.",
+            ),
+            "leftOut": items(
+                answer(
+                    {
+                        "plannedAt": INSTANT,
+                        "calendar": {**TEXT, "description": "The name of the calendar that excludes the instant."},
+                    }
+                ),
+                maxItems=100,
+            ),
             "gaps": or_null(_GAPS),
-            "warnings": items(answer({"code": one_of(CAUTIONS), "message": TEXT})),
+            "warnings": items(
+                answer({"code": one_of(CAUTIONS), "message": TEXT}), description="Warnings about the schedule."
+            ),
             "explained": or_null(ref("Explanation")),
             "nextCursor": {"type": "null"},
             **_SEARCHED,
@@ -194,7 +215,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Explanation": answer(
         {
-            "at": INSTANT,
+            "at": {**INSTANT, "description": "The instant that is explained."},
             "localTime": LOCAL_WITH_OFFSET,
             "occurs": {**FLAG, "description": "Whether it ran, or will run as things stand."},
             "state": or_null(
@@ -234,10 +255,11 @@ SCHEMAS: dict[str, Schema] = {
                     }
                 ),
                 minItems=1,
+                description="The reasons, the most important first.",
             ),
             "movedBy": MOVED_BY,
-            "previous": or_null(INSTANT),
-            "next": or_null(INSTANT),
+            "previous": or_null({**INSTANT, "description": "The occurrence before; null if there is none."}),
+            "next": or_null({**INSTANT, "description": "The next occurrence; null if there is none."}),
             "runId": or_null({**RUN_ID, "description": "The row of the ledger that covers it; null if there is none."}),
         }
     ),
@@ -281,16 +303,18 @@ OPERATIONS: dict[str, Schema] = {
     ),
     "ExportRequest": request(
         {
-            "format": one_of(Format, default="csv"),
+            "format": one_of(Format, default="csv", description="The format of the file."),
             "jobId": JOB_FILTER,
-            "scheduleId": ID,
+            "scheduleId": {**ID, "description": "Only runs of this schedule."},
             "collection": text(1, 128, description="Only runs of jobs in this collection."),
             "tag": text(1, 128, description="Only runs of jobs with this tag."),
             "resourceId": text(1, 256, description="Only runs of jobs with this resource id."),
             "from": {**GIVEN_INSTANT, "description": f"Only runs planned at or after this instant. {IN_UTC}"},
             "until": {**GIVEN_INSTANT, "description": f"Only runs planned at or before this instant. {IN_UTC}"},
-            "state": one_of(state for state in State if state is not State.SCHEDULED),
-            "kind": one_of(Kind),
+            "state": one_of(
+                (state for state in State if state is not State.SCHEDULED), description="Only runs in this state."
+            ),
+            "kind": one_of(Kind, description="Only runs of this kind."),
             "cursor": text(
                 1,
                 1_024,
@@ -335,7 +359,7 @@ OPERATIONS: dict[str, Schema] = {
     "ErrorGroupPage": page("ErrorGroup"),
     "ErrorSummary": answer(
         {
-            "groupBy": one_of(By),
+            "groupBy": one_of(By, description="The value that the errors of a sum share, as in the query."),
             "items": items(ref("ErrorSum"), description="Most runs first."),
             "complete": {**FLAG, "description": "True: all groups are summed up. False: only the latest 500."},
         }
@@ -344,7 +368,7 @@ OPERATIONS: dict[str, Schema] = {
     "ErrorRun": answer(ERROR_RUN.answer()),
     "ErrorRunPage": page("ErrorRun"),
     "NoteDraft": request({"text": text(1, 2_000)}, ("text",)),
-    "ArchiveRequest": request({"reason": text(0, 1_000)}),
+    "ArchiveRequest": request({"reason": text(0, 1_000, description="Why it is archived, for people.")}),
     "RedirectDraft": request(
         {"to": {**ID, "description": "The job that runs them. It must not be redirected itself."}}, ("to",)
     ),

@@ -47,7 +47,18 @@ _USES: Schema = items(
     maxItems=MOST,
     description="The calendars of the schedule. An occurrence runs if all of them allow it.",
 )
-_SHOWN_USES: Schema = items(answer({"name": PLAIN_NAME, "mode": one_of(Mode), "roll": one_of(Roll)}), maxItems=MOST)
+_SHOWN_USES: Schema = items(
+    answer(
+        {
+            "name": PLAIN_NAME,
+            "mode": one_of(Mode),
+            "roll": one_of(
+                Roll, description="Whether an excluded occurrence moves to the next or the previous free day."
+            ),
+        }
+    ),
+    maxItems=MOST,
+)
 ALIGN = one_of(Align, description="The point from which the steps of `every` count. Only with `every`.")
 ONE_NOTATION = [{"required": [name], "properties": {name: {"not": NULL, **_described(name)}}} for name in NOTATIONS]
 TIMING: Members = {
@@ -58,7 +69,11 @@ TIMING: Members = {
     "startTime": {**GIVEN_INSTANT, "description": "The start (inclusive). " + GIVEN_INSTANT["description"]},
     "endTime": {**GIVEN_INSTANT, "description": "The end (inclusive). " + GIVEN_INSTANT["description"]},
     "count": whole(1, MOST_COUNT, description="How many occurrences the schedule has in all."),
-    "jitterSeconds": whole(0, MOST_JITTER_S),
+    "jitterSeconds": whole(
+        0,
+        MOST_JITTER_S,
+        description="Delays each occurrence by 0 to this many seconds. The delay of an occurrence never changes.",
+    ),
     "calendars": ref("CalendarUses"),
 }
 _SHOWN_TIMING: Members = {

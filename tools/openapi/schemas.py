@@ -104,9 +104,9 @@ _ACTIONS_OF_SET = {"action": ref("ActionOfSet"), "errorAction": or_null(ref("Act
 }
 _LIST_OF_SET: Schema = items(ref("JobSetChange"))
 _JOB_SET: Members = {
-    "name": TEXT,
+    "name": {**TEXT, "description": "The name of the set."},
     "appliedAt": {**INSTANT_MS, "description": "When the set last created or changed a job."},
-    "appliedBy": or_null(TEXT),
+    "appliedBy": or_null({**TEXT, "description": "The client id of the caller who applied it."}),
     "owner": or_null(text(1, 512, description="The owner of the set; null if no request has named one.")),
 }
 
@@ -122,15 +122,15 @@ _PROBLEM: Members = {
         pattern="^/problems/",
         description="The address of its page, relative to the address of this API.",
     ),
-    "title": TEXT,
-    "status": STATUS_CODE,
+    "title": {**TEXT, "description": "The problem in a few words."},
+    "status": {**STATUS_CODE, "description": "The HTTP status."},
     "code": one_of(STATUS, description="Stable; the texts may change."),
-    "detail": TEXT,
-    "requestId": TEXT,
+    "detail": {**TEXT, "description": "The mistake in this request."},
+    "requestId": {**TEXT, "description": "The id of the request, which is also in the log."},
     "errors": items(
         ref("FieldProblem"), maxItems=MOST_SHOWN, description="All mistakes of the request, up to the first fifty."
     ),
-    "plan": ref("JobSetPlan"),
+    "plan": {**ref("JobSetPlan"), "description": "The current plan of the job set."},
 }
 _PROBLEM_PAGE: Members = {
     **{name: _PROBLEM[name] for name in ("type", "title", "status", "code")},
@@ -139,7 +139,7 @@ _PROBLEM_PAGE: Members = {
 }
 _FIELD_PROBLEM: Members = {
     "field": or_null(text(description="A path such as `schedules[0].cron`; null: the request as a whole.")),
-    "reason": TEXT,
+    "reason": {**TEXT, "description": "Why the field is rejected, and what to write instead."},
     "position": whole(description="An index into the field's string."),
 }
 _OUTCOME = outcome_schemas("Outcome", OutcomeRules)
@@ -175,10 +175,10 @@ SCHEMAS: dict[str, Schema] = {
     "TokenRequest": {
         "type": "object",
         "properties": {
-            "grant_type": {"const": "client_credentials"},
+            "grant_type": {"const": "client_credentials", "description": "`client_credentials`."},
             "scope": text(description="Some of the client's scopes, separated by spaces; by default all."),
             "client_id": text(description="With `client_secret`, instead of Basic."),
-            "client_secret": text(),
+            "client_secret": text(description="The secret of the client."),
         },
         "required": ["grant_type"],
     },
@@ -217,9 +217,9 @@ SCHEMAS: dict[str, Schema] = {
     "Change": answer(
         {
             "revision": {**REVISION, "description": "The job's revision after the change."},
-            "at": INSTANT_MS,
+            "at": {**INSTANT_MS, "description": "When the change was made."},
             "actor": or_null(text(description="The caller's client id; null: the service itself.")),
-            "operation": one_of(Operation),
+            "operation": one_of(Operation, description="The kind of change."),
             "reason": or_null(text(description="The caller's reason, from the header Sweephand-Reason.")),
             "changes": items(ref("ChangedMember"), description="The changed members; empty if the job was created."),
             "omittedSchedules": whole(description="How many changed schedules the entry leaves out."),
@@ -273,7 +273,7 @@ SCHEMAS: dict[str, Schema] = {
             "jobs": items(
                 answer(
                     {
-                        "key": TEXT,
+                        "key": {**TEXT, "description": "The key of the job in the set."},
                         "jobId": ID,
                         "state": one_of(
                             ("applied", "changed", "deleted"),
@@ -283,7 +283,8 @@ SCHEMAS: dict[str, Schema] = {
                             items(ref("Change"), description="Newest first; null for all but the first 50 jobs.")
                         ),
                     }
-                )
+                ),
+                description="The jobs of the set, by key.",
             ),
             "figures": {
                 **ref("RunFigures"),
@@ -318,15 +319,29 @@ SCHEMAS: dict[str, Schema] = {
     "ListedJobSet": answer(_JOB_SET),
     "JobSetChange": answer(
         {
-            "key": TEXT,
-            "jobId": or_null(ID),
-            "name": or_null(TEXT),
-            "was": TEXT,
-            "runs": or_null(whole()),
-            "openRuns": or_null(whole()),
-            "changes": or_null(items(ref("PlannedMember"))),
-            "nextRunAtBefore": or_null(INSTANT),
-            "nextRunAt": or_null(INSTANT),
+            "key": {**TEXT, "description": "The key of the job in the set."},
+            "jobId": or_null({**ID, "description": "The id of the job; null if it is new."}),
+            "name": or_null({**TEXT, "description": "The name of the job; null if it is new."}),
+            "was": {**TEXT, "description": "The key that the job had before."},
+            "runs": or_null(
+                whole(description="How many occurrences of a deleted job were sent; null if they were not counted.")
+            ),
+            "openRuns": or_null(whole(description="How many of these have not ended.")),
+            "changes": or_null(
+                items(
+                    ref("PlannedMember"),
+                    description="In a plan: the members of the job that change; null after the first 500.",
+                )
+            ),
+            "nextRunAtBefore": or_null(
+                {**INSTANT, "description": "In a plan: when the job runs next without the change; null if it does not."}
+            ),
+            "nextRunAt": or_null(
+                {
+                    **INSTANT,
+                    "description": "In a plan: when the job runs next if the plan is applied now; null if it does not.",
+                }
+            ),
             "nextRunExact": FLAG,
         },
         ("was", "runs", "openRuns", "changes", "nextRunAtBefore", "nextRunAt", "nextRunExact"),
@@ -347,14 +362,20 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "JobSetPlan": answer(
         {
-            "set": TEXT,
-            "created": _LIST_OF_SET,
-            "updated": _LIST_OF_SET,
+            "set": {**TEXT, "description": "The name of the set."},
+            "created": {**_LIST_OF_SET, "description": "The jobs that are new."},
+            "updated": {**_LIST_OF_SET, "description": "The jobs whose entry in the list has changed."},
             "repaired": {**_LIST_OF_SET, "description": "The jobs that others had changed or deleted."},
-            "deleted": _LIST_OF_SET,
-            "unchanged": whole(),
+            "deleted": {**_LIST_OF_SET, "description": "The jobs that the list no longer contains, with what is lost."},
+            "unchanged": whole(description="How many jobs stay unchanged."),
             "failed": items(
-                answer({"key": TEXT, "code": TEXT, "reason": TEXT}),
+                answer(
+                    {
+                        "key": {**TEXT, "description": "The key of the job in the set."},
+                        "code": TEXT,
+                        "reason": {**TEXT, "description": "Why it was refused."},
+                    }
+                ),
                 description="The changes that were refused after others had been made.",
             ),
             "remaining": whole(
@@ -371,7 +392,16 @@ SCHEMAS: dict[str, Schema] = {
     "Consumer": answer(CONSUMER.answer()),
     "ConsumerPage": page("Consumer"),
     "LeaseRequest": request(
-        {**_HOLDER, "seconds": whole(LEAST_LEASE_S, LONGEST_LEASE_S, default=USUAL_LEASE_S)}, ("holder",)
+        {
+            **_HOLDER,
+            "seconds": whole(
+                LEAST_LEASE_S,
+                LONGEST_LEASE_S,
+                default=USUAL_LEASE_S,
+                description="How long the lease lasts unless it is extended.",
+            ),
+        },
+        ("holder",),
     ),
     "StartRequest": request(_HOLDER, ("holder",)),
     "NextRun": answer({"nextRunAt": or_null(INSTANT), "scheduleId": or_null(ID), "nextRunExact": FLAG}),
@@ -389,8 +419,16 @@ SCHEMAS: dict[str, Schema] = {
         {
             "keys": items(
                 answer(
-                    {"kty": {"const": "RSA"}, "use": {"const": "sig"}, "alg": {"const": "RS256"}}
-                    | {"kid": TEXT, "n": TEXT, "e": TEXT}
+                    {
+                        "kty": {"const": "RSA", "description": "The type of the key."},
+                        "use": {"const": "sig", "description": "The purpose of the key."},
+                        "alg": {"const": "RS256", "description": "The algorithm of the key."},
+                    }
+                    | {
+                        "kid": {**TEXT, "description": "The id of the key."},
+                        "n": {**TEXT, "description": "The modulus of the RSA key."},
+                        "e": {**TEXT, "description": "The exponent of the RSA key."},
+                    }
                 )
             )
         },
@@ -399,7 +437,7 @@ SCHEMAS: dict[str, Schema] = {
     "IssuerConfiguration": answer(
         {
             "issuer": text(description="The `iss` of the tokens."),
-            "jwks_uri": text(format="uri"),
+            "jwks_uri": text(format="uri", description="The address of the keys."),
             **{
                 name: items(TEXT)
                 for name in (
@@ -428,8 +466,8 @@ SCHEMAS: dict[str, Schema] = {
     **resource_schemas.TENANTS,
     "Token": answer(
         {
-            "access_token": TEXT,
-            "token_type": {"const": "bearer"},
+            "access_token": {**TEXT, "description": "The token, for the header `Authorization: Bearer`."},
+            "token_type": {"const": "bearer", "description": "`Bearer`."},
             "expires_in": whole(1, description="Seconds."),
             "scope": TEXT,
             "jti": text(description="The id of the token, which the token also contains."),
@@ -438,7 +476,8 @@ SCHEMAS: dict[str, Schema] = {
     "OAuthError": answer(
         {
             "error": one_of(
-                ("invalid_request", "invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type")
+                ("invalid_request", "invalid_client", "invalid_scope", "unauthorized_client", "unsupported_grant_type"),
+                description="The code of the error, as in RFC 6749.",
             ),
             "error_description": text(description="A description of the mistake, in plain English."),
         }
@@ -446,18 +485,28 @@ SCHEMAS: dict[str, Schema] = {
     "Health": answer(
         {
             "status": {"const": "ok"},
-            "version": TEXT,
-            "oldestDueAt": or_null(INSTANT),
-            "behindSeconds": whole(),
-            "backlog": answer({lane.value: ref("Backlog") for lane in Lane}),
+            "version": {**TEXT, "description": "The version of the service."},
+            "oldestDueAt": or_null({**INSTANT, "description": "The oldest instant that is due and not yet sent."}),
+            "behindSeconds": whole(description="How late the sweep is, in seconds."),
+            "backlog": answer(
+                {lane.value: ref("Backlog") for lane in Lane}, description="How many messages wait in the queues."
+            ),
             "away": items(
                 ref("Away"),
                 maxItems=admin.MOST_AWAY,
                 description="The applications, consumers and targets of all tenants that are away.",
             ),
             "lastAudit": or_null(ref("LastAudit")),
-            "unaudited": whole(),
-            "auditedSince": or_null(INSTANT),
+            "unaudited": whole(
+                description="About how many schedules no audit has compared with the ledger for three days."
+            ),
+            "auditedSince": or_null(
+                {
+                    **INSTANT,
+                    "description": "When the oldest comparison of a schedule with the ledger began; null if some were "
+                    "never compared.",
+                }
+            ),
         },
         ("oldestDueAt", "behindSeconds", "backlog", "away", "lastAudit", "unaudited", "auditedSince"),
         dependentRequired={"oldestDueAt": ["behindSeconds"], "behindSeconds": ["oldestDueAt"]},
@@ -480,9 +529,19 @@ SCHEMAS: dict[str, Schema] = {
             ),
         }
     ),
-    "Backlog": answer({"ready": whole(), "delayed": whole(), "inFlight": whole()}),
+    "Backlog": answer(
+        {
+            "ready": whole(description="Messages that wait for an executor."),
+            "delayed": whole(description="Messages that become visible later."),
+            "inFlight": whole(description="Messages that an executor is working on."),
+        }
+    ),
     "LastAudit": answer(
-        {"at": INSTANT, "everything": {"type": "boolean"}, "finished": {"type": "boolean"}}
+        {
+            "at": {**INSTANT, "description": "When the audit ran."},
+            "everything": {"type": "boolean"},
+            "finished": {"type": "boolean"},
+        }
         | {name: whole() for name in admin.COUNTS}
     ),
     "GatewayRefusal": {"type": "object", "properties": {"message": TEXT}},

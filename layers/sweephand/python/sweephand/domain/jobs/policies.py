@@ -18,8 +18,12 @@ LEAST_LATENESS_S, MOST_LATENESS_S = 10, 345_600
 """A lower limit would expire runs in normal operation. A message that is more than 4 days late never runs."""
 MISFIRE: Members = {
     "type": one_of(Misfire),
-    "ratePerMinute": whole(1, 6_000),
-    "maxLatenessSeconds": whole(LEAST_LATENESS_S, MOST_LATENESS_S),
+    "ratePerMinute": whole(1, 6_000, description="How many missed occurrences run per minute."),
+    "maxLatenessSeconds": whole(
+        LEAST_LATENESS_S,
+        MOST_LATENESS_S,
+        description="How late an occurrence may run, in seconds; null means no limit.",
+    ),
 }
 SHOWN_MISFIRE: Members = {
     "type": MISFIRE["type"],

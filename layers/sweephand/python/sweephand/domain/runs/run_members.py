@@ -105,7 +105,7 @@ RUN = Table(
         "reason": answered(or_null(one_of(Reason))),
         "httpStatus": answered(or_null(STATUS_CODE)),
         "plannedAt": answered(INSTANT_MS),
-        "enqueuedAt": answered(or_null(INSTANT_MS)),
+        "enqueuedAt": answered(or_null(INSTANT_MS), says="When its message was put into the queue."),
         "startedAt": answered(
             or_null(INSTANT_MS), lambda view: stamp(view.run.first_started_at or view.run.started_at)
         ),

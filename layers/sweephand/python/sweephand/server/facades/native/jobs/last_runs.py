@@ -39,7 +39,7 @@ LAST_RUN = Table(
         "kind": answered(one_of(Kind)),
         "state": answered(one_of(State)),
         "reason": answered(or_null(one_of(Reason))),
-        "durationMs": answered(or_null(whole()), _took_ms),
+        "durationMs": answered(or_null(whole()), _took_ms, says="How long the attempt took, in milliseconds."),
         "count": answered(whole(1), lambda run: run.range_count or 1, "How many occurrences it stands for."),
     }
 )

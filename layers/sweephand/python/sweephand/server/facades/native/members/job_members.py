@@ -180,7 +180,12 @@ JOB = Resource(
             lambda view: pause_body(view.job),
         ),
         "held": answered(HELD, lambda view: held_body(view.held)),
-        "pendingChange": answered(FLAG, lambda view: view.job.open_change is not None),
+        "pendingChange": answered(
+            FLAG,
+            lambda view: view.job.open_change is not None,
+            says="Whether schedules have yet to follow the last change of the job. Until then, they show the plan "
+            "before it, of which nothing is called any more.",
+        ),
         "resourceId": Member(text(1, 256), lambda value, field, _: fields.line(value, field, 256)),
         "tags": Member(items(text(1, 128), maxItems=fields.MOST_TAGS, uniqueItems=True), _tags, shown=items(TEXT)),
         "startTime": Member(

@@ -166,12 +166,19 @@ SCHEDULE = Resource(
         "modifiedAt": answered(INSTANT_MS),
         "nextRunAt": answered(or_null(INSTANT), lambda view: view.next.first and text_of(view.next.first)),
         "nextRuns": answered(
-            items(INSTANT, maxItems=NEXT_RUNS), lambda view: [text_of(at) for at in view.next.instants]
+            items(INSTANT, maxItems=NEXT_RUNS),
+            lambda view: [text_of(at) for at in view.next.instants],
+            says="The next instants at which it runs.",
         ),
-        "nextRunsExact": answered(FLAG, lambda view: view.next.exact),
+        "nextRunsExact": answered(
+            FLAG,
+            lambda view: view.next.exact,
+            says="False if the next runs take too long to compute: `nextRuns` may then lack some of them.",
+        ),
         "lastRun": answered(
             or_null(answer({"id": RUN_ID, "state": one_of(State)})),
             lambda view: view.last_run and {"id": view.last_run.id, "state": view.last_run.state.value},
+            says="The latest run; null before the first.",
         ),
         "totals": answered(ref("Totals"), lambda view: totals_body(view.totals)),
     },
@@ -273,7 +280,7 @@ def schedule_editable(
 MOVED_BY = or_null(
     answer(
         {
-            "rule": one_of(("dstGap", "dstOverlap", "monthOverflow", "calendar")),
+            "rule": one_of(("dstGap", "dstOverlap", "monthOverflow", "calendar"), description="The rule that decided."),
             "localTime": {
                 **LOCAL,
                 "description": "The wall time of the rule; for `monthOverflow`, a day that does not exist.",

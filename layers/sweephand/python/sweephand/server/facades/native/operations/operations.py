@@ -92,6 +92,7 @@ OPERATION = Table(
                 }
             ),
             _progress,
+            says="How far it has come.",
         ),
         "cause": answered(or_null(text(description="Why it failed."))),
         "request": answered({**_OBJECT, "description": "The request; its members follow from `kind`."}, _request),
@@ -101,7 +102,7 @@ OPERATION = Table(
         ),
         "actor": answered(or_null(text(description="The caller's client id."))),
         "startedAt": answered(INSTANT_MS),
-        "endedAt": answered(or_null(INSTANT_MS)),
+        "endedAt": answered(or_null(INSTANT_MS), says="When it ended."),
         "expiresAt": answered(or_null(INSTANT)),
     },
 )

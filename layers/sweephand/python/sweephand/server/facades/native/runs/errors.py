@@ -76,7 +76,9 @@ def _archived_group(view: GroupView) -> dict[str, Any] | None:
     return None if at is None else _archived(Archived(at, by, reason))
 
 
-_ARCHIVED: Schema = answer({"at": INSTANT_MS, "by": or_null(TEXT), "reason": or_null(TEXT)})
+_ARCHIVED: Schema = answer(
+    {"at": {**INSTANT_MS, "description": "When it was archived."}, "by": or_null(TEXT), "reason": or_null(TEXT)}
+)
 OWNERS = ("action", "errorAction", *map(hook_owner, HOOK_KINDS))
 GROUP = Table(
     {
@@ -94,13 +96,17 @@ GROUP = Table(
             one_of(OWNERS, description="Which of the job's actions failed."),
             "group.signature.action",
         ),
-        "runState": answered(one_of(state for state in State if state in FAILED), "group.signature.state"),
+        "runState": answered(
+            one_of(state for state in State if state in FAILED),
+            "group.signature.state",
+            says="The state of these runs.",
+        ),
         "reason": answered(or_null(one_of(Reason)), "group.signature.reason"),
         "httpStatus": answered(or_null(STATUS_CODE), "group.signature.http_status"),
         "message": answered(text(description="`#` stands for parts that differ between runs."), "group.signature.text"),
         "count": answered(whole(description="How many failed runs are unresolved."), "open_runs.count"),
         "countIsLeast": answered({**FLAG, "description": "True: there may be more than `count`."}, "open_runs.more"),
-        "firstSeenAt": answered(INSTANT_MS, "group.first_at"),
+        "firstSeenAt": answered(INSTANT_MS, "group.first_at", says="When the first of these runs failed."),
         "lastSeenAt": answered({**INSTANT_MS, "description": "To within half a minute."}, "group.last_at"),
         "lastRunId": answered(RUN_ID, "group.last_run"),
         "lastMessage": answered(
@@ -112,20 +118,28 @@ GROUP = Table(
             "open_runs.expires_at",
         ),
         "notes": answered(
-            items(answer({"text": TEXT, "by": or_null(TEXT), "at": INSTANT_MS})),
+            items(
+                answer(
+                    {
+                        "text": TEXT,
+                        "by": or_null(TEXT),
+                        "at": {**INSTANT_MS, "description": "When the note was written."},
+                    }
+                )
+            ),
             lambda view: [{"text": note.text, "by": note.by, "at": text_ms(note.at)} for note in view.group.notes],
         ),
-        "archived": answered(or_null(_ARCHIVED), _archived_group),
+        "archived": answered(or_null(_ARCHIVED), _archived_group, says="Whether somebody has archived it."),
     },
 )
 ERROR_RUN = Table(
     {
         "runId": answered(RUN_ID, "failure.run_id"),
         "open": answered({**FLAG, "description": "Whether it is unresolved."}, "open"),
-        "seenAt": answered(or_null(INSTANT_MS), "failure.at"),
+        "seenAt": answered(or_null(INSTANT_MS), "failure.at", says="When it was found."),
         "rerunBy": answered(or_null(RUN_ID), "failure.rerun_by"),
         "actor": answered(or_null(text(description="The client id of the caller who ran it again.")), "failure.actor"),
-        "operationId": answered(or_null(ID), "failure.operation"),
+        "operationId": answered(or_null(ID), "failure.operation", says="The operation that did this."),
         "archived": answered(
             or_null({**_ARCHIVED, "description": "The archiving of this run alone; its group may be archived too."}),
             lambda view: _archived(view.failure.archived),
@@ -149,7 +163,9 @@ SUMMARY = Table(
         "jobs": answered(whole(description="How many jobs they belong to."), "jobs"),
         "groups": answered(whole(description="How many groups they belong to."), lambda view: len(view.groups)),
         "firstSeenAt": answered({**INSTANT_MS, "description": "When the first of these groups began."}, "first_at"),
-        "lastSeenAt": answered(INSTANT_MS, "last_at"),
+        "lastSeenAt": answered(
+            INSTANT_MS, "last_at", says="When the last of their runs failed, to within half a minute."
+        ),
         "errors": answered(
             items(
                 GROUP_ID, maxItems=MOST_NAMED, description="The ids of their groups, the last failure first, up to 100."
@@ -160,9 +176,9 @@ SUMMARY = Table(
 )
 REDIRECT = Table(
     {
-        "from": answered(ID, "source"),
-        "to": answered(ID),
-        "actor": answered(or_null(TEXT)),
+        "from": answered(ID, "source", says="The job whose failed runs are redirected."),
+        "to": answered(ID, says="The job that runs the failed runs again."),
+        "actor": answered(or_null(TEXT), says="The client id of the caller who made the change."),
         "createdAt": answered(INSTANT_MS, "at"),
     },
 )

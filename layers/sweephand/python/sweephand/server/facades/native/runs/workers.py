@@ -166,7 +166,9 @@ VERDICT = Table(
             says="`run`: carry out `task`, report, then delete the message. `delete`: there is nothing to do. "
             "`wait`: let the message reappear after `waitSeconds`.",
         ),
-        "waitSeconds": answered(or_null(whole())),
+        "waitSeconds": answered(
+            or_null(whole()), says="How long the message must stay hidden; null with other verdicts."
+        ),
         "task": answered(
             or_null(ref("Task")),
             lambda verdict: None if verdict.task is None else TASK.show(verdict.task),

@@ -62,7 +62,7 @@ _DEFAULTS: Members = {"timezone": ZONE, "retry": ref("Retry"), "policies": ref("
 QUOTA = Resource(
     Quota,
     {
-        "maxJobs": Member(whole(1, 1_000_000)),
+        "maxJobs": Member(whole(1, 1_000_000), says="How many jobs the collection may contain."),
         "maxRunsPerJob": Member(
             whole(
                 1,
@@ -70,7 +70,11 @@ QUOTA = Resource(
                 description="How many occurrences each schedule of a job may have in all. Manual runs do not count.",
             )
         ),
-        "minIntervalSeconds": Member(whole(1, LONGEST_INTERVAL_S), attribute="min_interval_s"),
+        "minIntervalSeconds": Member(
+            whole(1, LONGEST_INTERVAL_S),
+            attribute="min_interval_s",
+            says="The smallest distance allowed between two occurrences of a schedule, in seconds.",
+        ),
     },
 )
 RETENTION = Resource(
@@ -125,7 +129,7 @@ COLLECTION = Resource(
             lambda value, field, _: fields.text(value, field, 1, 128),
             shown=or_null(FLOW_KEY),
         ),
-        "jobCount": answered(whole()),
+        "jobCount": answered(whole(), says="How many jobs the collection contains."),
         "revision": answered(REVISION),
         **CHANGED,
     },

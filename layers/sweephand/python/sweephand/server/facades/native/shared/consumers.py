@@ -38,7 +38,7 @@ class _Shown(NamedTuple):
 
 CONSUMER = Table(
     {
-        "name": answered(TEXT, "consumer.name"),
+        "name": answered(TEXT, "consumer.name", says="The name of the consumer."),
         "state": answered(
             one_of(Phase),
             lambda shown: shown.consumer.phase_at(shown.now).value,

@@ -32,7 +32,9 @@ RATE = Resource(
     Rate,
     {
         "limit": Member(whole(1, 1_000_000)),
-        "periodSeconds": Member(whole(1, LONGEST_PERIOD_S), attribute="period_s"),
+        "periodSeconds": Member(
+            whole(1, LONGEST_PERIOD_S), attribute="period_s", says="The period that the limit counts, in seconds."
+        ),
     },
 )
 CIRCUIT = Resource(
@@ -57,7 +59,9 @@ CIRCUIT = Resource(
         ),
     },
 )
-_ENABLED: Members = {"enabled": {**FLAG, "default": True}}
+_ENABLED: Members = {
+    "enabled": {**FLAG, "default": True, "description": "Whether it is in effect. If false, all calls are allowed."}
+}
 
 
 def _rate(value: object, field: str, _: Any) -> Rate:
@@ -120,9 +124,11 @@ CIRCUIT_NOW = Table(
         "state": answered(one_of(CircuitState)),
         "failures": answered(whole(description="How many calls in a row have failed.")),
         "since": answered(or_null(INSTANT_MS), "opened_at"),
-        "lastFailureAt": answered(or_null(INSTANT_MS), "failed_at"),
-        "lastFailure": answered(or_null(one_of(Reason)), "reason"),
-        "nextProbeAt": answered(or_null(INSTANT_MS), "probe_at"),
+        "lastFailureAt": answered(or_null(INSTANT_MS), "failed_at", says="When the last call failed."),
+        "lastFailure": answered(or_null(one_of(Reason)), "reason", says="The outcome of the last failed call."),
+        "nextProbeAt": answered(
+            or_null(INSTANT_MS), "probe_at", says="When a single call tests whether the target works again."
+        ),
     },
 )
 

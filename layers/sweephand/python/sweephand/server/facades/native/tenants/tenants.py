@@ -85,6 +85,7 @@ TENANT = Table(
                 }
             ),
             lambda view: {"schedules": view.usage.schedules, "jobs": view.usage.jobs},
+            says="How much of the quota is used.",
         ),
         "withheldScopes": answered(_WITHHELD, lambda view: sorted(view.tenant.withheld)),
         "deletedBy": answered(or_null(text(description="The operation that deletes it; null in a list.")), "purge"),
