@@ -176,7 +176,7 @@ class AsyncJobScheduler:
         lease_s: int = LEASE_S,
         timeout_s: float = START_S,
     ) -> None:
-        """Starts, and receives events until SIGTERM or SIGINT or `stop`. Releases the lease at its end.
+        """Receives events until SIGTERM, SIGINT or `stop`, and then releases the lease.
 
         The arguments and errors are those of `start`. A refused job of the set is logged.
         """
