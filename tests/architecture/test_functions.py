@@ -127,7 +127,7 @@ COUNT_CLIENTS = (
     "import botocore.session as b; made = []; create = b.Session.create_client;"
     " b.Session.create_client = lambda self, name, *a, **k: made.append(name) or create(self, name, *a, **k)"
 )
-MOST_OWN_MODULES = {"api": 130, "sweeper": 50, "executor": 60, "auditor": 64, "operations": 45}
+MOST_OWN_MODULES = {"api": 130, "sweeper": 50, "executor": 59, "auditor": 64, "operations": 45}
 
 
 def test_every_folder_has_its_handler():
