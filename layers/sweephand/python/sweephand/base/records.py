@@ -47,12 +47,12 @@ def _frozen(cls: Any) -> Any:
 
 
 def _init(cls: type[Any], fields: tuple[dataclasses.Field[Any], ...]) -> Any:
-    given = frozenset(each.name for each in fields if each.init)
-    complete = given if len(given) == len(fields) else None
+    taken = frozenset(each.name for each in fields if each.init)
+    complete = taken if len(taken) == len(fields) else None
     positional = tuple(each.name for each in fields if each.init and not each.kw_only)
     defaults = {each.name: each.default for each in fields if each.default is not MISSING}
     made = {each.name: each.default_factory for each in fields if each.default_factory is not MISSING}
-    needed = given - defaults.keys() - made.keys()
+    needed = taken - defaults.keys() - made.keys()
     finish = getattr(cls, "__post_init__", None)
     calls = 0
 
@@ -67,7 +67,7 @@ def _init(cls: type[Any], fields: tuple[dataclasses.Field[Any], ...]) -> Any:
                 raise TypeError(f"{cls.__name__}: a value too many, or given twice")
             named |= placed
         if named.keys() != complete:
-            if wrong := named.keys() - given:
+            if wrong := named.keys() - taken:
                 raise TypeError(f"{cls.__name__} has no {', '.join(sorted(wrong))}")
             if missing := needed - named.keys():
                 raise TypeError(f"{cls.__name__} needs {', '.join(sorted(missing))}")

@@ -61,10 +61,10 @@ class _Program(click.Group):
         if cmd_name not in COMMANDS:
             return None
         about, module = COMMANDS[cmd_name]
-        found: click.Command = module.made(cmd_name)
-        if isinstance(found, click.Group):
-            found.help = about
-        return found
+        command: click.Command = module.made(cmd_name)
+        if isinstance(command, click.Group):
+            command.help = about
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         with formatter.section("Commands"):

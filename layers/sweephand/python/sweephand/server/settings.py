@@ -81,14 +81,14 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     Raises KeyError if a required variable is missing, ValueError for an invalid number.
     """
     env = os.environ if environment is None else environment
-    given: dict[str, Any] = {
+    members: dict[str, Any] = {
         each.name: _READ[str(each.type)](env[each.name.upper()])
         for each in fields(Settings)
         if each.name not in _OTHERS and each.type in _READ and each.name.upper() in env
     }
     runtime_api = env.get("AWS_LAMBDA_RUNTIME_API")
-    rate_most, tenant_rate_most = 60 * int(env.get("API_RATE_LIMIT", "0")), given.get("tenant_rate_most", 0)
-    given |= {
+    rate_most, tenant_rate_most = 60 * int(env.get("API_RATE_LIMIT", "0")), members.get("tenant_rate_most", 0)
+    members |= {
         "stack_name": env.get("STACK_NAME", "sweephand"),
         "table_name": env["TABLE_NAME"],
         "region": env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION"),
@@ -103,4 +103,4 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         "client_rate_slow_from": tenant_rate_most // 2,
         "client_rate_most": tenant_rate_most,
     }
-    return Settings(**given)
+    return Settings(**members)

@@ -82,8 +82,8 @@ class Telemetry:
         metrics = EphemeralMetrics(namespace=NAMESPACE, service="")
         for dimension, value in {"stack": self._stack, **(part or {})}.items():
             metrics.add_dimension(name=dimension, value=value)
-        for name, given in values.items():
-            for each in given if isinstance(given, Sequence) else (given,):
+        for name, measured in values.items():
+            for each in measured if isinstance(measured, Sequence) else (measured,):
                 metrics.add_metric(name=name, unit=UNITS[name], value=each)
         if metrics.metric_set:
             # In one piece: Powertools prints a line and its end separately, and Lambda sends each at once. Another

@@ -79,10 +79,12 @@ def connect(access: Access, tenant: str | None) -> Any:
 def command(name: str, run: Run, parameters: Sequence[click.Parameter] = (), **more: Any) -> click.Command:
     """Returns a command. run: takes the Call and each parameter, and returns the exit status; None stands for 0."""
 
-    def carry_out(as_json: bool, **given: Any) -> int:
-        call = Call(as_json, **{each: given.pop(f"of_{each}", None) for each in ("url", "profile", "tenant", "local")})
+    def carry_out(as_json: bool, **arguments: Any) -> int:
+        call = Call(
+            as_json, **{each: arguments.pop(f"of_{each}", None) for each in ("url", "profile", "tenant", "local")}
+        )
         try:
-            return run(call, **given) or statuses.DONE
+            return run(call, **arguments) or statuses.DONE
         except (statuses.Unusable, click.UsageError, SweephandError) as error:
             return statuses.of_error(error, as_json=as_json, options=options)
 

@@ -74,14 +74,14 @@ def _tail(call: Call, since_s: int | None, every_s: int, **filters: str | None) 
             filters["job_id"] = job_names.id_of(client, filters["job_id"])
         while True:
             begin = max(start, clock.now() - window)
-            found = list(client.runs.list(from_=begin, max_items=MOST_FOLLOWED, page_size=100, **filters))
-            for each in reversed(found):
+            newest = list(client.runs.list(from_=begin, max_items=MOST_FOLLOWED, page_size=100, **filters))
+            for each in reversed(newest):
                 if seen.get(each.id) != (each.state, each.attempt):
                     if call.as_json:
                         call.out.json(each)
                     else:
                         call.out.follow(each)
-            seen = {each.id: (each.state, each.attempt) for each in found}
+            seen = {each.id: (each.state, each.attempt) for each in newest}
             clock.sleep(every_s)
 
 

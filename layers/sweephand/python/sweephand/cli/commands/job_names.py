@@ -16,45 +16,47 @@ MOST_SEARCHED, PAGE = 1_000, 200
 _END_OF_ID = re.compile("[0-9a-f]{4,12}", re.ASCII)
 
 
-def id_of(client: Any, given: str) -> str:
+def id_of(client: Any, name_or_id: str) -> str:
     """Returns the id of the job that has this id or name. An id is not looked up.
 
     Raises NotFound for a name that no job has, and Unusable for a name that jobs in several collections have.
     """
-    if UUID_TEXT.fullmatch(given.lower()):
-        return given
-    found = list(client.jobs.list(name=given, max_items=MOST_NAMESAKES))
-    if not found:
-        raise NotFound(f'no job has the name "{given}": `sweephand jobs list --search TEXT` finds jobs by part of it')
-    if len(found) > 1:
-        ids = ", ".join(f"{each.id} in the collection {each.collection}" for each in found)
-        raise Unusable(f'several jobs have the name "{given}": give an id instead: {ids}')
-    return str(found[0].id)
+    if UUID_TEXT.fullmatch(name_or_id.lower()):
+        return name_or_id
+    jobs = list(client.jobs.list(name=name_or_id, max_items=MOST_NAMESAKES))
+    if not jobs:
+        raise NotFound(
+            f'no job has the name "{name_or_id}": `sweephand jobs list --search TEXT` finds jobs by part of it'
+        )
+    if len(jobs) > 1:
+        ids = ", ".join(f"{each.id} in the collection {each.collection}" for each in jobs)
+        raise Unusable(f'several jobs have the name "{name_or_id}": give an id instead: {ids}')
+    return str(jobs[0].id)
 
 
-def run_id_of(client: Any, given: str) -> str:
+def run_id_of(client: Any, ending: str) -> str:
     """Returns the id of the run that has this id, or whose id ends so. A whole id is not looked up.
 
     Raises NotFound, and Unusable if several of the latest runs match.
     """
-    if not _END_OF_ID.fullmatch(given):
-        return given
+    if not _END_OF_ID.fullmatch(ending):
+        return ending
     lists = (client.runs.list(state=state, max_items=MOST_SEARCHED, page_size=PAGE) for state in (None, "SUCCESS"))
-    found = [each.id for runs in lists for each in runs if each.id.endswith(given)]
-    if not found:
-        raise NotFound(f'none of the latest runs has an id that ends with "{given}": give a whole id')
-    if len(found) > 1:
-        raise Unusable(f'several runs have an id that ends with "{given}": give a whole id: {", ".join(found)}')
-    return str(found[0])
+    run_ids = [each.id for runs in lists for each in runs if each.id.endswith(ending)]
+    if not run_ids:
+        raise NotFound(f'none of the latest runs has an id that ends with "{ending}": give a whole id')
+    if len(run_ids) > 1:
+        raise Unusable(f'several runs have an id that ends with "{ending}": give a whole id: {", ".join(run_ids)}')
+    return str(run_ids[0])
 
 
-def schedule_id_of(client: Any, job: str, given: str) -> str:
+def schedule_id_of(client: Any, job: str, name_or_id: str) -> str:
     """Returns the id of the job's schedule that has this id or name. An id is not looked up. Raises NotFound."""
-    if UUID_TEXT.fullmatch(given.lower()):
-        return given
-    found = list(client.schedules.list(job))
-    for each in found:
-        if each.name == given:
+    if UUID_TEXT.fullmatch(name_or_id.lower()):
+        return name_or_id
+    schedules = list(client.schedules.list(job))
+    for each in schedules:
+        if each.name == name_or_id:
             return str(each.id)
-    names = ", ".join(f'"{each.name}"' for each in found) or "none"
-    raise NotFound(f'the job has no schedule with the name "{given}"; its schedules are: {names}')
+    names = ", ".join(f'"{each.name}"' for each in schedules) or "none"
+    raise NotFound(f'the job has no schedule with the name "{name_or_id}"; its schedules are: {names}')

@@ -96,12 +96,12 @@ class Parameter:
     text: str = ""
 
     @classmethod
-    def of(cls, given: inspect.Parameter, text: str = "") -> Parameter:
-        kinds = frozenset(str(given.annotation).split(" | "))
-        required = given.default is inspect.Parameter.empty
+    def of(cls, parameter: inspect.Parameter, text: str = "") -> Parameter:
+        kinds = frozenset(str(parameter.annotation).split(" | "))
+        required = parameter.default is inspect.Parameter.empty
         of_body = "Absent" in kinds or (required and _NAMED not in kinds)
-        by_place = required and given.kind is given.POSITIONAL_OR_KEYWORD and not kinds & {_JSON}
-        return cls(given.name, kinds - {"Absent"}, required, of_body, by_place, text)
+        by_place = required and parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not kinds & {_JSON}
+        return cls(parameter.name, kinds - {"Absent"}, required, of_body, by_place, text)
 
     @property
     def option(self) -> str:
@@ -132,20 +132,20 @@ class Parameter:
         about = OF_ARGUMENTS["job"] if self.name in job_names.PARAMETERS and not self.of_body else text
         return click.Option([self.option, self.name], type=kind, help=about)
 
-    def read(self, given: Any) -> Any:
+    def read(self, value: Any) -> Any:
         """Returns the value for the method. Raises UsageError."""
         if self.is_list:
-            return list(given)
+            return list(value)
         if self.is_json:
-            return json_value(self.option, given)
-        return _revision(self.option, given) if "Revision" in self.kinds else given
+            return json_value(self.option, value)
+        return _revision(self.option, value) if "Revision" in self.kinds else value
 
 
-def _revision(option: str, given: str) -> int:
+def _revision(option: str, text: str) -> int:
     """Returns a revision, given as `3` or as the ETag `"3"`. Raises UsageError."""
-    digits = given.strip('"')
+    digits = text.strip('"')
     if not digits.isdecimal():
-        raise click.UsageError(f"{option} must be a revision, such as 3, not {given}")
+        raise click.UsageError(f"{option} must be a revision, such as 3, not {text}")
     return int(digits)
 
 
@@ -160,11 +160,11 @@ def group(name: str) -> click.Group:
     """Returns the commands of a resource."""
     module = import_module(f"sweephand.sdk.sync.resources.{GROUPS[name]}")
     (cls,) = (each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__)
-    found = Group(name, no_args_is_help=True)
+    commands = Group(name, no_args_is_help=True)
     for method, function in vars(cls).items():
         if not method.startswith("_") and (name, method) not in LEFT_OUT:
-            found.add_command(of_method(GROUPS[name], method, function))
-    return found
+            commands.add_command(of_method(GROUPS[name], method, function))
+    return commands
 
 
 def of_method(resource: str, method: str, function: Callable[..., Any], name: str | None = None) -> click.Command:
@@ -211,12 +211,12 @@ def _read(docstring: str) -> tuple[str, dict[str, str]]:
     return summary, {name: " ".join(text.split()) for name, _, text in texts}
 
 
-def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool, call: Call, /, **given: Any) -> int:
-    arguments = _arguments(known, given, short_forms.take(given) if "post_url" in given else {})
+def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool, call: Call, /, **options: Any) -> int:
+    arguments = _arguments(known, options, short_forms.take(options) if "post_url" in options else {})
     if method == "patch" and not any(parameter.of_body and name in arguments for name, parameter in known.items()):
         raise click.UsageError("no change is given: name a member by its option, or remove one by --clear")
-    if given.get("max_items") is not None:
-        arguments |= {"max_items": given["max_items"], "page_size": min(given["max_items"], LARGEST_PAGE)}
+    if options.get("max_items") is not None:
+        arguments |= {"max_items": options["max_items"], "page_size": min(options["max_items"], LARGEST_PAGE)}
     with call.client() as client:
         for name in job_names.PARAMETERS & arguments.keys():
             if not known[name].of_body:
@@ -226,28 +226,28 @@ def _run(resource: str, method: str, known: Mapping[str, Parameter], waits: bool
         if "schedule" in known and known["schedule"].by_place:
             arguments["schedule"] = job_names.schedule_id_of(client, arguments["job"], arguments["schedule"])
         answer = getattr(getattr(client, resource), method)(**arguments)
-        if waits and given["wait"]:
+        if waits and options["wait"]:
             return wait(call, client, answer)
-        show(call, answer, planned=bool(given.get("plan")), changed=method not in READS)
+        show(call, answer, planned=bool(options.get("plan")), changed=method not in READS)
     return 0
 
 
-def _arguments(known: Mapping[str, Parameter], given: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(known: Mapping[str, Parameter], options: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments of a method. Options take precedence over members of the file. Raises UsageError."""
-    found: dict[str, Any] = _of_file(given[_FILE], known) if given.get(_FILE) else {}
-    for member in given.get("clear", ()):
+    arguments: dict[str, Any] = _of_file(options[_FILE], known) if options.get(_FILE) else {}
+    for member in options.get("clear", ()):
         if snake(member) not in known:
             raise click.UsageError(f"--clear {member}: there is no such member")
-        found[snake(member)] = None
-    found |= short
+        arguments[snake(member)] = None
+    arguments |= short
     for name, parameter in known.items():
-        if given[name] not in (None, ()):
-            found[name] = parameter.read(given[name])
+        if options[name] not in (None, ()):
+            arguments[name] = parameter.read(options[name])
     for name, parameter in known.items():
-        if parameter.required and found.get(name, ABSENT) is ABSENT:
+        if parameter.required and arguments.get(name, ABSENT) is ABSENT:
             shown = name.upper() if parameter.by_place else parameter.option
             raise click.UsageError(f"{shown} is missing")
-    return found
+    return arguments
 
 
 def _of_file(path: str, known: Mapping[str, Parameter]) -> dict[str, Any]:

@@ -106,20 +106,20 @@ class Output:
 
     def table(self, items: Iterable[Model]) -> None:
         """Writes a line for each item as it arrives. Without a terminal: separated by tabs, uncut, without a header."""
-        given = iter(items)
-        first = list(islice(given, SHOWN_FIRST))
+        left = iter(items)
+        first = list(islice(left, SHOWN_FIRST))
         if not first:
             return
         if self._width is None:
             columns = columns_of(first)
-            for item in chain(first, given):
+            for item in chain(first, left):
                 self.line("\t".join(row(item, columns)))
             return
         columns = FOR_PEOPLE.get(type(first[0]).__name__) or columns_of(first)
         begun = [_for_people(each, columns) for each in first]
         head = tuple(map(_head, columns))
         widths = _widths([head, *begun], self._width, {n for n, name in enumerate(columns) if name in KEPT})
-        for each in chain([head], begun, (_for_people(item, columns) for item in given)):
+        for each in chain([head], begun, (_for_people(item, columns) for item in left)):
             self.line(_cut(each, widths))
 
     def follow(self, item: Model) -> None:

@@ -100,8 +100,8 @@ def send_on(world: World, asked: Pointer) -> None:
     if job is None:
         return
     owners = {job.id, *(each.id for each in jobs.read_schedules(world.table, job.tenant, job.id))}
-    found = run_lists.recent(world, job.tenant, Span(now - MAX_AGE, now), now, owners, reaching=False)
-    waiting = [run for run in found if isinstance(run, Run) and _waits_for_workers(run)]
+    recent = run_lists.recent(world, job.tenant, Span(now - MAX_AGE, now), now, owners, reaching=False)
+    waiting = [run for run in recent if isinstance(run, Run) and _waits_for_workers(run)]
     for run in waiting:
         if run.wake_at is not None:
             ledger.wake_elsewhere(world.table, run, shards=world.shards, lane=Lane.FAST)

@@ -63,24 +63,24 @@ def load_ahead(world: World, tenant: str, now: datetime) -> Kept:
     before = loads.get(tenant)
     if before is not None and now - before.computed_at < FRESH:
         return before
-    found = _computed(world, tenant, before, now)
+    load = _computed(world, tenant, before, now)
     with loads.lock:
         loads.pop(tenant, None)
-        loads[tenant] = found
+        loads[tenant] = load
         while len(loads) > 1 and sum(len(each.planned) for each in loads.values()) > MOST_KEPT:
             del loads[next(iter(loads))]
-    return found
+    return load
 
 
 def _computed(world: World, tenant: str, before: Kept | None, now: datetime) -> Kept:
-    some, there = jobs.known(world.table, tenant, MOST_JOBS)
+    some, total = jobs.known(world.table, tenant, MOST_JOBS)
     known = {each.job_id: each for each in some[:MOST_JOBS]}
     planned = {} if before is None else {id_: before.planned[id_] for id_ in _unchanged(before, known)}
     changed = [id_ for id_ in known if id_ not in planned]
     planned |= {job.id: (job, own) for job, own in jobs.jobs_with_schedules(world.table, tenant, changed)}
     begin = from_s(epoch_s(now) // SLOT_S * SLOT_S)
     slots, hard = _sum(world, tenant, list(planned.values()), begin, now)
-    return Kept(now, begin, slots, known, planned, len(planned) - hard, max(0, there - len(known)) + hard)
+    return Kept(now, begin, slots, known, planned, len(planned) - hard, max(0, total - len(known)) + hard)
 
 
 def _unchanged(before: Kept, known: dict[str, Known]) -> list[str]:

@@ -42,18 +42,18 @@ def of_jobs(table: Table, tenant: str, jobs: Iterable[Job]) -> Surroundings:
     collections = {job.collection for job in listed}
     own = {key for job in listed if (key := job.policies.get("flowKey"))}
     rows = _read(table, tenant, collections, own)
-    found = {name: _collection(rows, tenant, name) for name in collections}
-    more = {each.flow_key for each in found.values() if each is not None and each.flow_key is not None} - own
+    holds = {name: _collection(rows, tenant, name) for name in collections}
+    more = {each.flow_key for each in holds.values() if each is not None and each.flow_key is not None} - own
     if more:
         rows = {**rows, **_read(table, tenant, (), more)}
     held = {}
     for job in listed:
-        home = found[job.collection]
+        home = holds[job.collection]
         key = job.policies.get("flowKey") or (None if home is None else home.flow_key)
         by = _of(rows, tenant, job.collection, key)
         if by is not None:
             held[job.id] = by
-    return Surroundings(held, {name: each.callback_timeout_s for name, each in found.items() if each is not None})
+    return Surroundings(held, {name: each.callback_timeout_s for name, each in holds.items() if each is not None})
 
 
 def _read(table: Table, tenant: str, collections: Iterable[str], flow_keys: Iterable[str]) -> Rows:

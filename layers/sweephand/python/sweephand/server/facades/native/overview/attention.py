@@ -125,8 +125,8 @@ def list_attention(ctx: Context) -> Answer:
 
 def _attention(ctx: Context) -> dict[str, Any]:
     oldest = tenants.oldest_due_of(ctx.world.table, ctx.tenant, ctx.world.shards.read(), ctx.now)
-    found = [each for source in SOURCES for each in source(ctx)]
-    return ATTENTION.show(Attention(ctx.now, oldest, found))
+    items = [each for source in SOURCES for each in source(ctx)]
+    return ATTENTION.show(Attention(ctx.now, oldest, items))
 
 
 def _operations(ctx: Context) -> Iterator[Item]:
@@ -161,17 +161,19 @@ def _errors(ctx: Context) -> Iterator[Item]:
     looked = (each for each in matching(ctx) if each.closed_through is None or each.closed_through < each.last_at)
     some = list(islice(looked, MOST_GROUPS))
     names = JobNames(ctx.world, ctx.tenant).by_id(each.signature.job_id for each in some)
-    found = {group: there for group in some if (there := failures.open_runs(ctx.world, group, COUNTED)).count}
-    unanswered = _unanswered(ctx, found)
+    open_groups = {
+        group: open_runs for group in some if (open_runs := failures.open_runs(ctx.world, group, COUNTED)).count
+    }
+    unanswered = _unanswered(ctx, open_groups)
     silent = {host: groups for host, groups in unanswered.items() if len(groups) > 1}
     yield from _silences(ctx, unanswered.keys(), silent.keys())
     for host, groups in silent.items():
-        yield _host(host, groups, [found[group] for group in groups])
+        yield _host(host, groups, [open_groups[group] for group in groups])
     shown_above = {group for groups in silent.values() for group in groups}
-    for group, there in found.items():
+    for group, open_runs in open_groups.items():
         if group not in shown_above:
             name = names[group.signature.job_id] or group.job_name or group.signature.job_id
-            yield _group(group, name, there.count, more=there.more)
+            yield _group(group, name, open_runs.count, more=open_runs.more)
 
 
 def _unanswered(ctx: Context, groups: Iterable[Group]) -> dict[str, list[Group]]:

@@ -264,8 +264,8 @@ def _stopped_at(schedule: Schedule, timing: Timing, rows: Recorded | None) -> da
     if schedule.state is ScheduleState.ACTIVE and schedule.held_from is None:
         last = epoch_s(generations.began(schedule)) if rows is None else rows.newest
         with suppress(Undecided), limited():
-            found = timing.rule.next_after(from_ms(last * 1000))
-            return EPOCH if found is None else found
+            upcoming = timing.rule.next_after(from_ms(last * 1000))
+            return EPOCH if upcoming is None else upcoming
     return EPOCH
 
 
@@ -278,7 +278,7 @@ def _due_since(
     without one; EPOCH for none.
     """
     waits = [each.next_run_at for each in schedules if each.state.value == "ACTIVE" and each.held_from is None]
-    found = [at for at in waits if at is not None and at < now]
-    found += [run.planned_at for run in runs if run.state is State.HELD]
-    found += [at for at in without_row if EPOCH < at < now - FRESH]
-    return min(found, default=None)
+    instants = [at for at in waits if at is not None and at < now]
+    instants += [run.planned_at for run in runs if run.state is State.HELD]
+    instants += [at for at in without_row if EPOCH < at < now - FRESH]
+    return min(instants, default=None)
