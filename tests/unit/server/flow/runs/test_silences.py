@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sweephand.server.flow.runs.silences import SilentCalls
 
 from sweephand.domain import silence
 from sweephand.domain.event import EventType
@@ -24,6 +23,7 @@ from sweephand.server.flow.jobs import creation
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.flow.runs.conclusion import Answers
 from sweephand.server.flow.tenants import tenancy
+from sweephand.server.flow.tenants.silences import SilentCalls
 from sweephand.server.store.dynamo import keys
 from sweephand.server.store.tenants import tenants, watches
 from sweephand.server.store.views import tenants as views
