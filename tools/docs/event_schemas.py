@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, text, whole
+from sweephand.domain.alerts import JOB_EXECUTION
 from sweephand.domain.collection import CollectionState, TenantState
-from sweephand.domain.event import JOB_EXECUTION, OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
+from sweephand.domain.event import OF_LINE, OF_STATE, SOURCE, VERSION, EventType, Finding
 from sweephand.domain.operation import OperationKind, OperationState
 from sweephand.domain.run import FAILED, UNREACHABLE, Kind, Reason, State
 from sweephand.domain.schedule import ScheduleState, StateReason
