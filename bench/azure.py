@@ -6,18 +6,14 @@ on separate jobs, each request on another one.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
-from pathlib import Path
-from unittest import mock
 
 from bench.lists import Listed
-from bench.sap import TENANT, Asked, Body, apis, measured_all
+from bench.sap import TENANT, Asked, Body, apis, measured_all, world_of_api
 from sweephand.base.ids import run_uuid, uuid7
-from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import Job
 from sweephand.domain.run import Kind, Reason, Run, State
@@ -25,14 +21,11 @@ from sweephand.domain.schedule import Lane, Schedule
 from sweephand.server.facades.azure.routes import AzureApi
 from sweephand.server.flow.tenants import tenancy
 from sweephand.server.flow.world import World
-from sweephand.server.settings import from_environment
 from sweephand.server.store.dynamo import keys
 from sweephand.server.store.dynamo.table import Item, PayloadItem, StatsItem
 from sweephand.server.store.jobs import directory, jobs
 from sweephand.server.store.runs import attempts, run_rows
 from sweephand.server.store.views import jobs as views
-from sweephand.server.wiring import build
-from tests.local_stack import quiet
 from tests.support import many_jobs
 
 JOBS, RUNS_EACH = 1_000, 3
@@ -86,12 +79,7 @@ DISABLED: Body = {"properties": {"state": "Disabled"}}
 
 
 def measure() -> list[Listed]:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        quiet.with_process(Path(folder)) as (aws, stack, process),
-        mock.patch.dict("os.environ", quiet.variables(aws, stack, "ApiFunction")),
-    ):
-        world = build(from_environment(), clock=SystemClock(), chance=SystemChance())
+    with world_of_api() as (world, process):
         tenancy.create_tenant(world, TENANT, None)
         empty, send = apis(world, AzureApi, always="api-version=2016-03-01")
         _fill(world, send)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice
@@ -118,13 +119,19 @@ def budget(name: str) -> str:
     return "400" if any(word in name for word in ("search", "filter", "ordered", "runs, page at")) else "100"
 
 
-def measure() -> list[Listed]:
+@contextmanager
+def world_of_api() -> Iterator[tuple[World, int]]:
+    """Yields the world of an API function of a fresh stack, and the id of the process that its table runs in."""
     with (
         tempfile.TemporaryDirectory() as folder,
         quiet.with_process(Path(folder)) as (aws, stack, process),
         mock.patch.dict("os.environ", quiet.variables(aws, stack, "ApiFunction")),
     ):
-        world = build(from_environment(), clock=SystemClock(), chance=SystemChance())
+        yield build(from_environment(), clock=SystemClock(), chance=SystemChance()), process
+
+
+def measure() -> list[Listed]:
+    with world_of_api() as (world, process):
         asked = requests(*_filled(world))
         empty, send = apis(world, SapApi, "/scheduler")
         return measured_all(asked, empty, send, process)

@@ -12,9 +12,15 @@ NO_CREDENTIALS = (
 )
 REFUSALS = frozenset(
     {
-        *("AccessDenied", "AccessDeniedException", "ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId"),
-        *("InvalidClientTokenId", "UnrecognizedClientException"),
-        *("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"),
+        "AccessDenied",
+        "AccessDeniedException",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "UnrecognizedClientException",
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "QueueDoesNotExist",
     }
 )
 """Error codes of AWS for which repeating the call does not help."""

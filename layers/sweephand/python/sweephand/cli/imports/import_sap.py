@@ -74,7 +74,8 @@ def run(options: Any) -> int:
     one, other = SapService.at(source, clock), SapService.at(to, clock)
     try:
         copying = Copying(
-            *(one, other),
+            one,
+            other,
             tenant=options.tenant,
             to_tenants=list(options.to_tenant),
             inactive=options.inactive,

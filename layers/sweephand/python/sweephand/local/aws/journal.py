@@ -21,8 +21,14 @@ MARK = "sweephand_journal"
 """The member of a copy of the tables with the number of the first file whose requests it does not contain."""
 WRITES = frozenset(
     {
-        *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"),
-        *("ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"),
+        "PutItem",
+        "UpdateItem",
+        "DeleteItem",
+        "BatchWriteItem",
+        "TransactWriteItems",
+        "ExecuteStatement",
+        "BatchExecuteStatement",
+        "ExecuteTransaction",
     }
 )
 READING = ("Get", "BatchGet", "Query", "Scan", "Describe", "List")

@@ -413,7 +413,15 @@ def _check_called(function: object, example: str) -> None:
 
 
 _OF_SCHEDULE = (
-    *("zone", "start_time", "end_time", "count", "align", "jitter_seconds", "dst_gap", "dst_overlap"),
-    *("month_overflow", "calendars"),
+    "zone",
+    "start_time",
+    "end_time",
+    "count",
+    "align",
+    "jitter_seconds",
+    "dst_gap",
+    "dst_overlap",
+    "month_overflow",
+    "calendars",
 )
 """Members of the schedule; all others belong to the job."""

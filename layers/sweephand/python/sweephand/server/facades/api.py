@@ -30,8 +30,15 @@ READS = frozenset({"GET", "HEAD"})
 OWN_HEADERS = frozenset(
     f"sweephand-{name}"
     for name in (
-        *("tenant", "hop", "callback-token", "callback-url"),
-        *("job-id", "schedule-id", "run-id", "planned-at", "attempt"),
+        "tenant",
+        "hop",
+        "callback-token",
+        "callback-url",
+        "job-id",
+        "schedule-id",
+        "run-id",
+        "planned-at",
+        "attempt",
     )
 )
 """The headers with the service's name: those that facades read, and those of its calls, which a job may send here."""

@@ -30,9 +30,21 @@ _RESOURCES = {
 }
 """The form of a resource's name, and that of its ARN for error messages, by service."""
 OWN_RESOURCES = (
-    *("ApiFunction", "SapApiFunction", "AzureApiFunction", "SweeperFunction", "AuditorFunction", "ConsoleFunction"),
-    *("ExecutorFunction", "ExecutorSlowFunction", "OperationsFunction"),
-    *("RunQueue", "SlowQueue", "OperationsQueue", "DeadLetterQueue", "ArchiveQueue", "TickDeadLetterQueue"),
+    "ApiFunction",
+    "SapApiFunction",
+    "AzureApiFunction",
+    "SweeperFunction",
+    "AuditorFunction",
+    "ConsoleFunction",
+    "ExecutorFunction",
+    "ExecutorSlowFunction",
+    "OperationsFunction",
+    "RunQueue",
+    "SlowQueue",
+    "OperationsQueue",
+    "DeadLetterQueue",
+    "ArchiveQueue",
+    "TickDeadLetterQueue",
 )
 """The template's resources that an action could name. CloudFormation adds the stack's name and a random suffix."""
 _SHORTENED = 24

@@ -36,7 +36,9 @@ def put(ctx: Context) -> Answer:
     tenant = ctx.existing_tenant()
     make_collection(ctx, tenant)
     tenancy.change_collection(
-        *(ctx.world, tenant, COLLECTION),
+        ctx.world,
+        tenant,
+        COLLECTION,
         lambda collection: replace(collection, callback_timeout_s=seconds),
         None,
     )

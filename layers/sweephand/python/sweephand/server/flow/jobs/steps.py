@@ -30,8 +30,17 @@ with lazy():
     from sweephand.server.store.jobs import own_hooks as hook_rows
 
 CALLERS = (
-    *("name", "timing", "packed", "active", "policies", "misfire", "lane", "payload_version", "attributes"),
-    *("hooks", "state_reason"),
+    "name",
+    "timing",
+    "packed",
+    "active",
+    "policies",
+    "misfire",
+    "lane",
+    "payload_version",
+    "attributes",
+    "hooks",
+    "state_reason",
 )
 """The members of a schedule that a request decides. The others belong to the series, which continues meanwhile.
 

@@ -135,7 +135,9 @@ def _operations(ctx: Context) -> Iterator[Item]:
         if each.state is OperationState.FAILED and may_see(ctx, each):
             words = each.kind.value.replace("_", " ")
             yield Item(
-                *("operation", each.id, words),
+                "operation",
+                each.id,
+                words,
                 f"The operation {words} stopped: {each.cause or 'without a cause'}.",
                 Step("resume", "Look at its cause, then resume it", f"/v1/operations/{each.id}"),
                 since=each.started_at,
@@ -149,7 +151,9 @@ def _silences(ctx: Context, failed: Collection[str], shown: Collection[str]) -> 
         if noted.until > ctx.now and urlsplit(target).hostname not in (shown if noted.hangs else failed):
             waits = "; its calls wait in the slow queue, and each tests it" if noted.hangs else ""
             yield Item(
-                *("target", target, target),
+                "target",
+                target,
+                target,
                 f"{target} has not answered since {text(noted.since)}{waits}.",
                 Step("look", "Look at the target; the first answer ends this", "/v1/errors:summary?groupBy=target"),
                 since=noted.since,
@@ -194,7 +198,9 @@ def _host(host: str, groups: Sequence[Group], runs: Sequence[OpenRuns]) -> Item:
     number = len({each.signature.job_id for each in groups})
     which = "1 job" if number == 1 else f"{number} jobs"
     return Item(
-        *("target", host, host),
+        "target",
+        host,
+        host,
         f"{host} does not answer: {count:,} runs of {which} failed since {text(since)}.",
         Step("look", "Look at the target, then run the failed runs again", "/v1/errors:summary?groupBy=target"),
         count=count,
@@ -208,7 +214,9 @@ def _group(group: Group, name: str, count: int, *, more: bool) -> Item:
     times = "once" if count == 1 else f"{count:,}{' or more' if more else ''} times"
     failed = group.signature
     return Item(
-        *("errors", group.id, name),
+        "errors",
+        group.id,
+        name,
         f"{name} failed {times}: {_why(group)}.",
         Step("redrive", "Look at the failed runs, then run them again or archive them", f"/v1/errors/{group.id}"),
         count=count,
@@ -236,7 +244,9 @@ def _flow_keys(ctx: Context) -> Iterator[Item]:
         if broken:
             targets = "1 target" if len(broken) == 1 else f"{len(broken)} targets"
             yield Item(
-                *("circuit", key.name, key.name),
+                "circuit",
+                key.name,
+                key.name,
                 f"{targets} under the flow key {key.name} cannot be reached: calls wait, and one a while tests each.",
                 Step("look", "Look at the circuits and at what the targets answer", place),
                 count=len(broken),
@@ -246,7 +256,9 @@ def _flow_keys(ctx: Context) -> Iterator[Item]:
         if key.pause is not None:
             note = f": {key.pause.note}" if key.pause.note else "."
             yield Item(
-                *("flowKey", key.name, key.name),
+                "flowKey",
+                key.name,
+                key.name,
                 f"The flow key {key.name} is paused, and the runs of its jobs wait{note}",
                 Step("resume", "Resume it", place),
                 since=key.pause.since,
@@ -259,7 +271,9 @@ def _applications(ctx: Context) -> Iterator[Item]:
             for_long = sentences.duration(ctx.now - each.watched_since)
             wait = "1 message waits" if each.waiting == 1 else f"{each.waiting:,} messages wait"
             yield Item(
-                *("application", each.name, each.title),
+                "application",
+                each.name,
+                each.title,
                 f"No worker of {each.title} has taken a run for {for_long}: {wait} since {text(each.watched_since)}.",
                 Step("start", "Start a worker, or delete the application", f"/v1/applications/{each.name}"),
                 count=max(1, each.waiting),
@@ -275,7 +289,9 @@ def _consumers(ctx: Context) -> Iterator[Item]:
         if held:
             number = f"{len(held)} or more" if len(held) == COUNTED else f"{len(held)}"
             yield Item(
-                *("consumer", each.name, each.name),
+                "consumer",
+                each.name,
+                each.name,
                 f"The consumer {each.name} is away, and {number} of its events wait.",
                 Step("start", "Start its program", f"/v1/consumers/{each.name}"),
                 count=len(held),
@@ -289,7 +305,9 @@ def _collections(ctx: Context) -> Iterator[Item]:
     for each, jobs_in_it in zip(disabled, tenants.job_counts(ctx.world.table, disabled), strict=True):
         if jobs_in_it:
             yield Item(
-                *("collection", each.name, each.name),
+                "collection",
+                each.name,
+                each.name,
                 f"The collection {each.name} is disabled: what falls due for its {jobs_in_it:,} jobs is skipped.",
                 Step("enable", "Enable it", f"/v1/collections/{each.name}"),
                 count=jobs_in_it,
