@@ -23,7 +23,6 @@ from sweephand.domain.schema_words import (
     INSTANT_MS,
     NAME,
     PASSED_OVER,
-    REVISION,
     STATUS_CODE,
     TEXT,
 )
@@ -32,15 +31,17 @@ from sweephand.server.actions.http_fields import OutcomeRules
 from sweephand.server.actions.outcome import schemas as outcome_schemas
 from sweephand.server.actions.payloads import ANYTHING
 from sweephand.server.facades.native.jobs import last_runs
-from sweephand.server.facades.native.jobs.job_sets import MOST_RUNS
+from sweephand.server.facades.native.jobs.changes import CHANGE
+from sweephand.server.facades.native.jobs.job_sets import LISTED
+from sweephand.server.facades.native.jobs.set_figures import FIGURES
 from sweephand.server.facades.native.members.job_members import JOB
+from sweephand.server.facades.native.members.schedule_members import TOTALS
 from sweephand.server.facades.native.problems import STATUS
 from sweephand.server.facades.native.service import admin
 from sweephand.server.facades.native.shared.collection_members import COLLECTION
 from sweephand.server.facades.native.shared.consumers import CONSUMER
 from sweephand.server.facades.native.tenants.credentials import CREDENTIAL, OVERLAP, SCOPES
 from sweephand.server.facades.native.tenants.signing import SIGNING_KEY
-from sweephand.server.flow.job_parts.change_log import Operation
 from tools.openapi import action_schemas, resource_schemas, run_schemas, schedule_schemas
 from tools.openapi.action_schemas import (
     AUTHENTICATION,
@@ -103,13 +104,6 @@ _ACTIONS_OF_SET = {"action": ref("ActionOfSet"), "errorAction": or_null(ref("Act
     "hooks": request(dict.fromkeys(HOOK_KINDS, ref("ActionOfSet")))
 }
 _LIST_OF_SET: Schema = items(ref("JobSetChange"))
-_JOB_SET: Members = {
-    "name": {**TEXT, "description": "The name of the set."},
-    "appliedAt": {**INSTANT_MS, "description": "When the set last created or changed a job."},
-    "appliedBy": or_null({**TEXT, "description": "The client id of the caller who applied it."}),
-    "owner": or_null(text(1, 512, description="The owner of the set; null if no request has named one.")),
-}
-
 # Consumers
 
 _HOLDER = {"holder": text(1, 128, description="A unique name of the process.")}
@@ -144,14 +138,6 @@ _FIELD_PROBLEM: Members = {
 }
 _OUTCOME = outcome_schemas("Outcome", OutcomeRules)
 
-_SPREAD: Schema = answer(
-    {
-        name: or_null(
-            {"type": "number", "minimum": 0, "description": f"{words} of the runs took at most this; null: no runs."}
-        )
-        for name, words in (("p50", "Half"), ("p99", "99 of 100"))
-    }
-)
 SCHEMAS: dict[str, Schema] = {
     "JobDraft": request(_JOB_DRAFT, ("action",)),
     "JobReplacement": request(_JOB_REPLACEMENT, ("action",)),
@@ -204,26 +190,11 @@ SCHEMAS: dict[str, Schema] = {
         {**policies.SCHEMA, "misfire": answer(policies.SHOWN_MISFIRE), "flowKey": or_null(policies.SCHEMA["flowKey"])}
     ),
     "OwnPolicies": answer({**policies.SCHEMA, "misfire": answer(policies.MISFIRE, policies.MISFIRE)}, policies.SCHEMA),
-    "Totals": answer(
-        {
-            **dict.fromkeys(("planned", "open", "succeeded", "failed", "failedAttempts", "skipped", "missed"), whole()),
-            "exact": {
-                "type": "boolean",
-                "description": "Whether all runs since the last audit were counted; if not, those before the newest"
-                " ones count as ended.",
-            },
-        }
-    ),
+    "Totals": answer(TOTALS.answer()),
     "Change": answer(
         {
-            "revision": {**REVISION, "description": "The job's revision after the change."},
-            "at": {**INSTANT_MS, "description": "When the change was made."},
-            "actor": or_null(text(description="The caller's client id; null: the service itself.")),
-            "operation": one_of(Operation, description="The kind of change."),
-            "reason": or_null(text(description="The caller's reason, from the header Sweephand-Reason.")),
-            "changes": items(ref("ChangedMember"), description="The changed members; empty if the job was created."),
-            "omittedSchedules": whole(description="How many changed schedules the entry leaves out."),
-            "before": or_null(ref("JobBefore")),
+            **CHANGE.answer(),
+            "before": {**or_null(ref("JobBefore")), "description": "The values before the change."},
         },
         ("before",),
     ),
@@ -269,7 +240,7 @@ SCHEMAS: dict[str, Schema] = {
     "JobByKeyAction": action_schemas.job_by_key(),
     "JobSet": answer(
         {
-            **_JOB_SET,
+            **LISTED.answer(),
             "jobs": items(
                 answer(
                     {
@@ -293,30 +264,9 @@ SCHEMAS: dict[str, Schema] = {
         },
         ("figures",),
     ),
-    "RunFigures": answer(
-        {
-            "from": {**INSTANT_MS, "description": "Runs planned at or after this instant are counted."},
-            "complete": {
-                "type": "boolean",
-                "description": f"Whether all runs since `from` are counted. At most the latest {MOST_RUNS:,} are.",
-            },
-            "runs": whole(description="How many runs were carried out and have ended."),
-            "failed": whole(description="How many runs failed for good."),
-            "retried": whole(description="How many runs had more than one attempt."),
-            "latenessSeconds": {**_SPREAD, "description": "From the planned instant to the first attempt."},
-            "criticalSeconds": {**_SPREAD, "description": "From the planned instant to the end of the run."},
-            "limitSeconds": or_null(whole(1, description="The limit of the request.")),
-            "breachInSeconds": or_null(
-                whole(
-                    description="When the critical time will reach the limit if it grows as before; 0: it has."
-                    " Null: it does not grow, or no limit was given."
-                )
-            ),
-        },
-        description="Figures of the runs.",
-    ),
+    "RunFigures": answer(FIGURES.answer(), description="Figures of the runs."),
     "JobSetPage": page("ListedJobSet"),
-    "ListedJobSet": answer(_JOB_SET),
+    "ListedJobSet": answer(LISTED.answer()),
     "JobSetChange": answer(
         {
             "key": {**TEXT, "description": "The key of the job in the set."},

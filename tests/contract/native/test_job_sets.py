@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from sweephand.base.errors import Unavailable
-from sweephand.server.facades.native.jobs import job_sets, set_plans
+from sweephand.server.facades.native.jobs import job_sets, set_figures, set_plans
 from sweephand.server.flow.job_sets import apply as sets
 from sweephand.server.store.job_sets import job_sets as rows
 from tests.contract.native.api import JOB
@@ -916,7 +916,7 @@ def test_figures_cover_runs_since_an_instant_up_to_a_maximum(api, monkeypatch):
     since = api.stage.clock.now() - timedelta(minutes=3)
 
     few = api.get(SET, query={"include": "figures", "from": since.isoformat()}).json["figures"]
-    monkeypatch.setattr(job_sets, "MOST_RUNS", 4)
+    monkeypatch.setattr(set_figures, "MOST_RUNS", 4)
     bounded = api.get(SET, query={"include": "figures"}).json["figures"]
 
     assert few["runs"] in {2, 3}

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
+from sweephand.base.json_schema import items, one_of, or_null, ref, whole
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
-from sweephand.domain.instants import text_ms
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.job import SCHEDULES_AT_ONCE, ActionSpec, Job, Payload
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.members.json_text import Difference, differences, dumps
 from sweephand.domain.schedule import Schedule
+from sweephand.domain.schema_words import INSTANT_MS, REVISION, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.members import job_members, schedule_members
 from sweephand.server.facades.native.members.defaults import waits_of
 from sweephand.server.facades.native.members.stored_hooks import StoredHooks
-from sweephand.server.flow.job_parts.change_log import Pair
+from sweephand.server.flow.job_parts.change_log import Operation, Pair
 from sweephand.server.flow.jobs import lookup
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.store.views import resources as views
@@ -32,6 +34,31 @@ LONGEST_VALUE = 4_000
 """The most characters of a value's JSON. If it is longer, only its beginning is shown."""
 AS_ONE = frozenset({"payload", "body"})
 MASK = "***"
+
+
+class Logged(NamedTuple):
+    """An entry of the change log, and the members that it changed."""
+
+    entry: Entry
+    lines: Sequence[Mapping[str, Any]]
+
+
+CHANGE = Table(
+    {
+        "revision": answered(REVISION, says="The job's revision after the change."),
+        "at": answered(INSTANT_MS, says="When the change was made."),
+        "actor": answered(or_null(TEXT), says="The caller's client id; null: the service itself."),
+        "operation": answered(one_of(Operation), says="The kind of change."),
+        "reason": answered(or_null(TEXT), says="The caller's reason, from the header Sweephand-Reason."),
+        "changes": answered(
+            items(ref("ChangedMember")),
+            lambda logged: list(logged.lines),
+            "The changed members; empty if the job was created.",
+        ),
+        "omittedSchedules": answered(whole(), "omitted", "How many changed schedules the entry leaves out."),
+    },
+    "entry",
+)
 
 
 def list_all(ctx: Context) -> Answer:
@@ -49,15 +76,7 @@ def list_all(ctx: Context) -> Answer:
 def entry_body(ctx: Context, entry: Entry, *, with_before: bool = False) -> dict[str, Any]:
     """Returns an entry of the change log as JSON."""
     lines = [{"scheduleId": schedule_id, **member_body(found)} for schedule_id, found in _differences(ctx, entry)]
-    body = {
-        "revision": entry.revision,
-        "at": text_ms(entry.at),
-        "actor": entry.actor,
-        "operation": entry.operation,
-        "reason": entry.reason,
-        "changes": lines,
-        "omittedSchedules": entry.omitted,
-    }
+    body = CHANGE.show(Logged(entry, lines))
     if with_before:
         body["before"] = _before(ctx, entry)
     return body

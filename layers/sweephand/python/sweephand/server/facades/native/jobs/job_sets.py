@@ -17,17 +17,18 @@ from sweephand.base.errors import (
     SweephandError,
     Unavailable,
 )
+from sweephand.base.json_schema import or_null, text
 from sweephand.base.records import dataclass
-from sweephand.domain.instants import text_ms
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobDraft
 from sweephand.domain.job_set import MOST_JOBS, Change, Member, Plan, Verb, Wanted
 from sweephand.domain.members import fields
 from sweephand.domain.members.json_text import dumps
-from sweephand.domain.runs.figures import Spread, figures_of
+from sweephand.domain.schema_words import INSTANT_MS, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import problems
 from sweephand.server.facades.native.context import Context, canonical
-from sweephand.server.facades.native.jobs import changes, job_keys, jobs, set_plans
+from sweephand.server.facades.native.jobs import changes, job_keys, jobs, set_figures, set_plans
 from sweephand.server.facades.native.members import job_members
 from sweephand.server.facades.native.query_instants import exact_instant, instant
 from sweephand.server.facades.native.query_numbers import number
@@ -36,13 +37,9 @@ from sweephand.server.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STAL
 from sweephand.server.flow.job_sets import apply
 from sweephand.server.flow.job_sets.apply import SetPlan
 from sweephand.server.flow.jobs import lookup
-from sweephand.server.flow.runs import run_lists
 from sweephand.server.store.views import resources as views
-from sweephand.server.store.views.runs import Span
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from sweephand.domain.collection import Home
     from sweephand.domain.job import Job
     from sweephand.server.store.views.resources import JobSet
@@ -57,8 +54,6 @@ APPLIED_S = 7.0
 """No further change begins after this time. A request has 14 s, including a cold start; the next request continues."""
 FIGURES = frozenset({"figures"})
 FIGURES_BACK = timedelta(days=1)
-MOST_RUNS = 1_000
-"""How many runs the figures of a set count: the latest planned ones."""
 LARGEST_LIMIT_S = 86_400
 MOST_ALLOWED = 9_999
 MOST_OWNER = 512
@@ -392,16 +387,21 @@ def _result(plan: Plan, done: Done) -> dict[str, Any]:
 
 # Lists
 
+LISTED = Table(
+    {
+        "name": answered(TEXT, says="The name of the set."),
+        "appliedAt": answered(INSTANT_MS, says="When the set last created or changed a job."),
+        "appliedBy": answered(or_null(TEXT), says="The client id of the caller who applied it."),
+        "owner": answered(or_null(text(1, 512)), says="The owner of the set; null if no request has named one."),
+    }
+)
+
 
 def list_all(ctx: Context) -> Answer:
     def rows(last: str | None, limit: int) -> Iterator[JobSet]:
         return views.job_sets(ctx.world.table, ctx.tenant, last, limit)
 
-    return ctx.page_of(rows, _set_body, mark=lambda each: each.name, fits=lambda mark: 1 <= len(mark) <= 128)
-
-
-def _set_body(each: JobSet) -> dict[str, Any]:
-    return {"name": each.name, "appliedAt": text_ms(each.applied_at), "appliedBy": each.applied_by, "owner": each.owner}
+    return ctx.page_of(rows, LISTED.show, mark=lambda each: each.name, fits=lambda mark: 1 <= len(mark) <= 128)
 
 
 def read(ctx: Context) -> Answer:
@@ -413,33 +413,12 @@ def read(ctx: Context) -> Answer:
     limit_s = number(ctx.query, "limitSeconds", 1, LARGEST_LIMIT_S)
     there, members = _find(ctx, ctx.plain("job_set"))
     shown = [_member_body(ctx, member, detailed=n < DETAILED) for n, member in enumerate(_drifted_first(members))]
-    body = {**_set_body(there), "jobs": sorted(shown, key=lambda each: str(each["key"]))}
+    body = {**LISTED.show(there), "jobs": sorted(shown, key=lambda each: str(each["key"]))}
     if not include and (idle := next((name for name in ("from", "limitSeconds") if name in ctx.query), None)):
         raise InvalidRequest(idle, "has an effect only with include=figures", code="INVALID_QUERY")
     if include:
-        body["figures"] = _figures_body(ctx, members, since or ctx.now - FIGURES_BACK, limit_s)
+        body["figures"] = set_figures.body(ctx, members, since or ctx.now - FIGURES_BACK, limit_s)
     return Answer(200, body)
-
-
-def _figures_body(ctx: Context, members: Sequence[Member], since: datetime, limit_s: int | None) -> dict[str, Any]:
-    there = [member.job_id for member in members if not member.gone]
-    runs = run_lists.latest_of(ctx.world, ctx.tenant, there, Span(since, ctx.now), MOST_RUNS + 1)
-    found = figures_of(runs[:MOST_RUNS], limit_s)
-    return {
-        "from": text_ms(since),
-        "complete": len(runs) <= MOST_RUNS,
-        "runs": found.runs,
-        "failed": found.failed,
-        "retried": found.retried,
-        "latenessSeconds": _rounded(found.lateness),
-        "criticalSeconds": _rounded(found.critical),
-        "limitSeconds": limit_s,
-        "breachInSeconds": found.breach_in_s and round(found.breach_in_s),
-    }
-
-
-def _rounded(spread: Spread) -> dict[str, float | None]:
-    return {name: value if value is None else round(value, 3) for name, value in spread._asdict().items()}
 
 
 def _drifted_first(members: Sequence[Member]) -> list[Member]:

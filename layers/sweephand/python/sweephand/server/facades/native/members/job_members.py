@@ -45,7 +45,7 @@ from sweephand.domain.schema_words import (
 from sweephand.server.facades.native.members import defaults, schedule_members
 from sweephand.server.facades.native.members.defaults import Filling
 from sweephand.server.facades.native.members.resource import Resource
-from sweephand.server.facades.native.members.schedule_members import HELD, held_body, read_hooks, totals_body
+from sweephand.server.facades.native.members.schedule_members import HELD, TOTALS, held_body, read_hooks
 from sweephand.server.facades.native.members.schedule_members import schedule_draft as read_schedule
 from sweephand.server.security.guard import GuardSettings
 from sweephand.server.store.views.totals import Totals
@@ -298,7 +298,7 @@ def job_body(
     ahead, _ = upcoming.next_of_job(schedules, now)
     body = JOB.show(JobView(job, schedules, ahead, payloads, Filling(job.policies, waits_s), held))
     if totals is not None:
-        body["totals"] = totals_body(totals)
+        body["totals"] = TOTALS.show(totals)
     if shown is not None:
         body["schedules"] = list(shown)
     return body

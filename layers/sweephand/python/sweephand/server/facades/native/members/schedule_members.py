@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sweephand.base.errors import InvalidRequest, Mistakes
-from sweephand.base.json_schema import answer, items, one_of, or_null, ref, request, text
+from sweephand.base.json_schema import answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
-from sweephand.domain.answers import Member, answered
+from sweephand.domain.answers import Member, Table, answered
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.instants import text_ms
 from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft
@@ -105,19 +105,26 @@ def held_body(held: Held | None) -> dict[str, Any] | None:
     return None if held is None else {"by": held.by.value, "name": held.name, "since": text_ms(held.since)}
 
 
-def totals_body(totals: Totals) -> dict[str, int | bool]:
-    return {
-        "planned": totals.planned,
-        "open": totals.open,
-        "succeeded": totals.succeeded,
-        "failed": totals.failed,
-        "failedAttempts": totals.failed_attempts,
-        "skipped": totals.skipped,
-        "missed": totals.missed + totals.missed_sent,
-        "exact": totals.exact,
+TOTALS = Table(
+    {
+        "planned": answered(whole(), says="How many occurrences were planned."),
+        "open": answered(whole(), says="How many runs have not ended."),
+        "succeeded": answered(whole(), says="How many runs succeeded."),
+        "failed": answered(whole(), says="How many runs failed."),
+        "failedAttempts": answered(whole(), says="How many attempts failed."),
+        "skipped": answered(whole(), says="How many occurrences were left out on purpose."),
+        "missed": answered(
+            whole(),
+            lambda totals: totals.missed + totals.missed_sent,
+            "How many occurrences did not run because they were found too late.",
+        ),
+        "exact": answered(
+            FLAG,
+            says="Whether all runs since the last audit were counted; if not, those before the newest ones count as "
+            "ended.",
+        ),
     }
-
-
+)
 HELD = or_null(
     answer(
         {"by": one_of(HeldBy), "name": TEXT, "since": INSTANT_MS},
@@ -180,7 +187,7 @@ SCHEDULE = Resource(
             lambda view: view.last_run and {"id": view.last_run.id, "state": view.last_run.state.value},
             says="The latest run; null before the first.",
         ),
-        "totals": answered(ref("Totals"), lambda view: totals_body(view.totals)),
+        "totals": answered(ref("Totals"), lambda view: TOTALS.show(view.totals)),
     },
     "schedule",
 )
