@@ -31,9 +31,9 @@ class Roles:
     asked: list[tuple[str, str, str, str, int]] = field(default_factory=list)
 
     def credentials(self, role: str, tenant: str) -> Mapping[str, str]:
-        found = self.instead.get("sts")
-        if isinstance(found, Exception):
-            raise found
+        answer = self.instead.get("sts")
+        if isinstance(answer, Exception):
+            raise answer
         return {
             "aws_access_key_id": "AKIDEXAMPLE",
             "aws_secret_access_key": KEY,
@@ -42,10 +42,10 @@ class Roles:
 
     def client(self, service: str, region: str, role: str, tenant: str, timeout_s: int) -> Any:
         self.asked.append((service, region, role, tenant, timeout_s))
-        found = self.instead.get(service)
-        if isinstance(found, Exception):
-            raise found
-        return found or client(service, region)
+        answer = self.instead.get(service)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer or client(service, region)
 
 
 def client(service: str, region: str = REGION) -> Any:

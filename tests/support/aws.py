@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @cache
 def resources() -> dict[str, Any]:
-    found: dict[str, Any] = yaml_parse((ROOT / "template.yaml").read_text())["Resources"]
-    return found
+    declared: dict[str, Any] = yaml_parse((ROOT / "template.yaml").read_text())["Resources"]
+    return declared
 
 
 def table_request(name: str) -> dict[str, Any]:

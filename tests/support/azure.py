@@ -78,8 +78,8 @@ class AzureServer:
         return f"<Error>{authorization} {target} {parts} {text.decode()}</Error>".encode()
 
     def _to_storage(self, query: str, headers: Mapping[str, str], body: bytes) -> int:
-        wanted, given = parse_qs(STORAGE_TOKEN), parse_qs(query)
-        if given != wanted or "a" not in given["sp"][0] or "authorization" in headers:
+        wanted, sent = parse_qs(STORAGE_TOKEN), parse_qs(query)
+        if sent != wanted or "a" not in sent["sp"][0] or "authorization" in headers:
             return 403
         if headers["content-type"] != "application/xml" or len(body) > 65_536:
             return 400
@@ -95,14 +95,14 @@ class AzureServer:
 
     def _to_bus(self, resource: str, headers: Mapping[str, str], body: bytes) -> int:
         scheme, _, rest = headers.get("authorization", "").partition(" ")
-        given = dict(pair.partition("=")[::2] for pair in rest.split("&"))
-        key = KEYS.get(unquote_plus(given.get("skn", "")))
+        parts = dict(pair.partition("=")[::2] for pair in rest.split("&"))
+        key = KEYS.get(unquote_plus(parts.get("skn", "")))
         if scheme != "SharedAccessSignature" or key is None:
             return 401
-        signed = hmac.new(key.encode(), (given["sr"] + "\n" + given["se"]).encode(), hashlib.sha256)
-        good = hmac.compare_digest(base64.b64encode(signed.digest()), unquote_plus(given["sig"]).encode())
-        fresh = 0 < int(given["se"]) - self.now() <= 600
-        if not good or not fresh or unquote_plus(given["sr"]) != resource.lower():
+        signed = hmac.new(key.encode(), (parts["sr"] + "\n" + parts["se"]).encode(), hashlib.sha256)
+        good = hmac.compare_digest(base64.b64encode(signed.digest()), unquote_plus(parts["sig"]).encode())
+        fresh = 0 < int(parts["se"]) - self.now() <= 600
+        if not good or not fresh or unquote_plus(parts["sr"]) != resource.lower():
             return 401
         own = {"host", "connection", "content-length", "user-agent", "authorization", "content-type"}
         custom = {name: json.loads(value) for name, value in headers.items() if name not in own | {"brokerproperties"}}
@@ -113,15 +113,15 @@ class AzureServer:
 
 @contextmanager
 def azure() -> Iterator[AzureServer]:
-    there = AzureServer()
-    there.hangs.set()
+    azure_server = AzureServer()
+    azure_server.hangs.set()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            status = there.take(headers["host"], self.path, headers, body)
-            said = b"" if status == 201 else there.quoted(headers.get("authorization"), self.path, body)
+            status = azure_server.take(headers["host"], self.path, headers, body)
+            said = b"" if status == 201 else azure_server.quoted(headers.get("authorization"), self.path, body)
             self.send_response(status)
             self.send_header("content-length", str(len(said)))
             self.end_headers()
@@ -132,11 +132,11 @@ def azure() -> Iterator[AzureServer]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    there.port = server.server_address[1]
+    azure_server.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield there
+        yield azure_server
     finally:
         server.shutdown()
         server.server_close()

@@ -72,11 +72,11 @@ class VirtualEcs:
         return cast("dict[str, Any]", self.taps(Passing("ecs", "RunTask", request), lambda: self._run(request)))
 
     def _run(self, request: dict[str, Any]) -> dict[str, Any]:
-        for there, first in self.begun.items():
+        for task_arn, first in self.begun.items():
             if first["clientToken"] == request["clientToken"]:
                 if first != request:
-                    raise refusal("ConflictException", resourceIds=[there])
-                return {"tasks": [{"taskArn": there}], "failures": []}
+                    raise refusal("ConflictException", resourceIds=[task_arn])
+                return {"tasks": [{"taskArn": task_arn}], "failures": []}
         task = arn("task", f"{CLUSTER}/{len(self.begun) + 1:032x}")
         self.begun[task] = deepcopy(request)
         return {"tasks": [{"taskArn": task}], "failures": []}
@@ -135,11 +135,11 @@ class Cluster(VirtualEcs):
         """Makes ECS for a stage: its jobs' tasks run here; all else its endpoint does, which hears of every call."""
         made = cls(stage.taps, stage.sqs)
 
-        def perform(kind: str, params: Any, call: Call, there: Outbound) -> Outcome:
+        def perform(kind: str, params: Any, call: Call, passed: Outbound) -> Outcome:
             if kind != "ecs":
-                return stage.endpoint.perform(kind, params, call, there)
+                return stage.endpoint.perform(kind, params, call, passed)
             stage.endpoint.received.append(Received(stage.clock.now(), dict(params), call))
-            return actions.perform(kind, params, call, there)
+            return actions.perform(kind, params, call, passed)
 
         stage.world = replace(stage.world, perform=perform, outbound=outbound(made))
         return made
@@ -198,10 +198,10 @@ def _transformed(transformer: Mapping[str, Any], event: Mapping[str, Any]) -> st
     template.
     """
 
-    def value(found: re.Match[str]) -> str:
-        there: Any = event
-        for step in transformer["InputPathsMap"][found[1]].removeprefix("$.").split("."):
-            there = there[step]
-        return json.dumps(there)
+    def value(match: re.Match[str]) -> str:
+        part: Any = event
+        for step in transformer["InputPathsMap"][match[1]].removeprefix("$.").split("."):
+            part = part[step]
+        return json.dumps(part)
 
     return re.sub("<([A-Za-z]+)>", value, transformer["InputTemplate"])

@@ -113,21 +113,21 @@ class Issuer:
 def issuer() -> Iterator[Issuer]:
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            there.asked.append(self.path)
-            there.answers.get(self.path, raw(b"", 404))(self)
+            serving.asked.append(self.path)
+            serving.answers.get(self.path, raw(b"", 404))(self)
 
         def log_message(self, *_: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     server.daemon_threads = True
-    there = Issuer(f"http://127.0.0.1:{server.server_port}")
+    serving = Issuer(f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield there
+        yield serving
     finally:
-        there.over.set()
+        serving.over.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -124,9 +124,9 @@ class Stage(Service):
     def act_for_real(self, outbound: guard.Outbound | None = None) -> None:
         """Makes jobs really act from now on, instead of calling `endpoint`."""
 
-        def perform(kind: str, params: Any, call: Call, there: guard.Outbound) -> Outcome:
+        def perform(kind: str, params: Any, call: Call, passed: guard.Outbound) -> Outcome:
             return self.taps(
-                Passing("action", kind, {"call": call}), lambda: actions.perform(kind, params, call, there)
+                Passing("action", kind, {"call": call}), lambda: actions.perform(kind, params, call, passed)
             )
 
         self.world = replace(self.world, perform=perform, outbound=outbound or self.world.outbound)
@@ -135,16 +135,16 @@ class Stage(Service):
         """Replaces the job by PUT with other members; `timings`: one for each of its schedules, in their order."""
         timings = members.pop("timings", None)
 
-        def edit(there: Planned, stored: Mapping[str, Payload]) -> JobDraft:
+        def edit(current: Planned, stored: Mapping[str, Payload]) -> JobDraft:
             wanted: tuple[ScheduleDraft, ...] | None = None
             if timings is not None:
                 wanted = tuple(
                     replace(_redraft(schedule, stored), timing=timing)
-                    for schedule, timing in zip(there.schedules, timings, strict=True)
+                    for schedule, timing in zip(current.schedules, timings, strict=True)
                 )
             action = members.get("action") or self.action()
             rest = {name: value for name, value in members.items() if name != "action"}
-            return JobDraft(**{"name": there.job.name, "action": action, "schedules": wanted, **rest})
+            return JobDraft(**{"name": current.job.name, "action": action, "schedules": wanted, **rest})
 
         return change.change_job(self.world, TENANT, planned.job.id, edit, None)
 
@@ -157,7 +157,7 @@ class Stage(Service):
 
     def tell(self, choice: Events, collection: str = DEFAULT_COLLECTION) -> None:
         """Chooses which events of the collection are published."""
-        tenancy.change_collection(self.world, TENANT, collection, lambda there: replace(there, events=choice), None)
+        tenancy.change_collection(self.world, TENANT, collection, lambda stored: replace(stored, events=choice), None)
 
     def delete(self, planned: Planned) -> None:
         deletion.delete_job(self.world, TENANT, planned.job.id, None)
@@ -172,9 +172,9 @@ class Stage(Service):
     def stored(self, planned: Planned | Schedule) -> Schedule:
         """Returns the schedule (the first one of a job) as the table has it."""
         schedule = planned.schedules[0] if isinstance(planned, Planned) else planned
-        there = jobs.read_schedule(self.world.table, TENANT, schedule.job_id, schedule.id)
-        assert there is not None
-        return there
+        row = jobs.read_schedule(self.world.table, TENANT, schedule.job_id, schedule.id)
+        assert row is not None
+        return row
 
     def totals(self, planned: Planned | Schedule) -> Totals:
         table, schedule = self.world.table, self.stored(planned)
@@ -187,8 +187,8 @@ class Stage(Service):
             owner = owner.schedules[0]
         owner_id = owner if isinstance(owner, str) else owner.id
         rows = [row for row in self.items() if row["pk"]["S"] == keys.runs(TENANT, owner_id)]
-        found = [run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if "state" in row]
-        return sorted((run for run in found if kind in (None, run.kind)), key=lambda run: run.uuid)
+        stored = [run_rows.run_of(RunItem.from_raw_data(row)) for row in rows if "state" in row]
+        return sorted((run for run in stored if kind in (None, run.kind)), key=lambda run: run.uuid)
 
     def only_run(self, owner: Planned | Schedule | str) -> Run:
         (run,) = self.runs(owner)
@@ -214,11 +214,11 @@ class Stage(Service):
 
     def job_counts(self, tenant: str = TENANT) -> dict[str, int]:
         """Returns how many jobs each collection of a tenant has, as the rows of its count say."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for item in self.items():
             if item["pk"]["S"].startswith(keys.stripe(tenant, 0)[:-2]) and item["sk"]["S"].startswith("COL#"):
-                found[keys.parts(item["sk"]["S"])[1]] += int(item["jobs"]["N"])
-        return dict(found)
+                counts[keys.parts(item["sk"]["S"])[1]] += int(item["jobs"]["N"])
+        return dict(counts)
 
     def edit_item(self, pk: str, sk: str, **attributes: Any) -> None:
         """Edits an item, as an operator or a defect would. attributes: in DynamoDB's JSON; None removes one."""

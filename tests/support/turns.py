@@ -35,14 +35,14 @@ class Turns:
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """Runs all of them at once. Returns what each returned or raised."""
-        found: list[Any] = [None] * len(works)
+        results: list[Any] = [None] * len(works)
 
         def turn(n: int, begin: Semaphore) -> None:
             begin.acquire()
             try:
-                found[n] = works[n]()
+                results[n] = works[n]()
             except Exception as raised:  # noqa: BLE001 - the test looks at it
-                found[n] = raised
+                results[n] = raised
             self._go_on()
 
         threads = [Thread(target=turn, args=(n, self._enter(0))) for n in range(len(works))]
@@ -51,7 +51,7 @@ class Turns:
         self._go_on()
         for thread in threads:
             thread.join()
-        return found
+        return results
 
     def _enter(self, seconds: float) -> Semaphore:
         self._count += 1
@@ -72,10 +72,10 @@ def at_once(stage: Stage) -> Iterator[Callable[[Sequence[Callable[[], Any]]], li
 
     A fault that is at the taps already stays: it is met where the call's time is over.
     """
-    turns, held, there = Turns(stage), set[tuple[str, str]](), stage.taps.fault
+    turns, held, before = Turns(stage), set[tuple[str, str]](), stage.taps.fault
 
     def take_time(passing: Passing, carry_out: Act) -> Any:
-        act = carry_out if there is None else lambda: there(passing, carry_out)
+        act = carry_out if before is None else lambda: before(passing, carry_out)
         if passing.operation != "TransactWriteItems":
             turns.wait(CALL_S)
             return act()
@@ -102,7 +102,7 @@ def at_once(stage: Stage) -> Iterator[Callable[[Sequence[Callable[[], Any]]], li
         with mock.patch.object(shared_reads, "awaited", awaited):
             yield turns.run
     finally:
-        stage.taps.fault = there
+        stage.taps.fault = before
         stage.clock.sleep = sleep  # type: ignore[method-assign]
 
 
