@@ -42,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--only", choices=["sample", "rest"], help="what `make test` runs, or what it leaves out")
 
 
+@pytest.hookimpl(trylast=True)  # after Hypothesis has marked its tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what the option says. Tests with fewer examples in the sample are in the rest too, with all of
     theirs.
