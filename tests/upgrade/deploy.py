@@ -29,7 +29,9 @@ from tests.support.aws import ROOT
 from tests.upgrade import recording
 
 CLOCK = SystemClock()
-JOBS, SHARDS, SETTLES_S = 5, 80, 30
+JOBS, SHARDS = 5, 80
+SETTLES_S, LATE_S = 30, 120
+"""How long repeated calls may come after the last instant, and how long late ones on a busy machine."""
 SECOND = timedelta(seconds=1)
 START = ("sweephand", "dev", "--detach")
 STARTS = {"0.1.0": ("sweephand.local", "stack")}
@@ -58,15 +60,15 @@ class _Call(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None: ...
 
 
-def judged(calls: Mapping[datetime, list[datetime]], until: datetime) -> dict[str, int]:
-    """Returns the number of lost, doubled and early calls, from the first planned instant on."""
+def judged(calls: Mapping[datetime, list[datetime]], until: datetime) -> dict[str, list[datetime]]:
+    """Returns the planned instants whose call is due, lost, doubled or early, from the first one on."""
     first = min(calls)
-    due = {first + number * SECOND for number in range(int((until - first) / SECOND))}
+    due = [first + number * SECOND for number in range(int((until - first) / SECOND))]
     return {
-        "due": len(due),
-        "lost": len(due - calls.keys()),
-        "doubled": sum(len(at) - 1 for at in calls.values()),
-        "early": sum(at < planned for planned, each in calls.items() for at in each),
+        "due": due,
+        "lost": [planned for planned in due if planned not in calls],
+        "doubled": [planned for planned, each in calls.items() for _ in each[1:]],
+        "early": [planned for planned, each in calls.items() for at in each if at < planned],
     }
 
 
@@ -92,22 +94,40 @@ def run(seconds: float) -> int:
             _python(old, environment, *STARTS.get(before.stem, START))
             _create(state, f"http://127.0.0.1:{endpoint.server_port}/")
             CLOCK.sleep(seconds / 3)
+            _say("this version is deployed over it")
             _python(ROOT, environment, "sweephand.local", "deploy")
             CLOCK.sleep(seconds / 3)
             shards = {**environment, "SWEEPHAND_PARAMETERS": f"Shards={SHARDS}"}
+            _say("more shards are deployed")
             _python(ROOT, shards, "sweephand.local", "deploy")
             CLOCK.sleep(seconds / 3)
             until = CLOCK.now()
+            _say("the last calls are due")
             CLOCK.sleep(SETTLES_S)
+            _await_late(endpoint, until)
         finally:
             _python(ROOT, environment, "sweephand", "dev", "--stop")
             endpoint.shutdown()
     return _report(commit, [judged(calls, until) for calls in endpoint.calls.values()])
 
 
-def _report(commit: str, found: list[dict[str, int]]) -> int:
-    sums = {name: sum(each[name] for each in found) for name in ("due", "lost", "doubled", "early")}
+def _say(what: str) -> None:
+    sys.stdout.write(f"{CLOCK.now():%H:%M:%S} {what}\n")
+    sys.stdout.flush()
+
+
+def _await_late(endpoint: Endpoint, until: datetime) -> None:
+    end = CLOCK.monotonic() + LATE_S
+    while CLOCK.monotonic() < end and any(judged(calls.copy(), until)["lost"] for calls in endpoint.calls.values()):
+        CLOCK.sleep(1)
+
+
+def _report(commit: str, found: list[dict[str, list[datetime]]]) -> int:
+    all_of = {name: sorted(at for each in found for at in each[name]) for name in ("due", "lost", "doubled", "early")}
+    sums = {name: len(instants) for name, instants in all_of.items()}
     sys.stdout.write(f"{commit[:12]}, then this version, then {SHARDS} shards: {json.dumps(sums)}\n")
+    for name in ("lost", "doubled", "early"):
+        sys.stdout.writelines(f"{name}: {at:%H:%M:%S}\n" for at in all_of[name])
     good = len(found) == JOBS and not sums["lost"] + sums["doubled"] + sums["early"]
     return 0 if good else 1
 
