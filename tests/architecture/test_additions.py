@@ -22,7 +22,7 @@ from sweephand.server.actions.headers import MASK, MAX_SECRET
 from sweephand.server.actions.kind import member, string
 from sweephand.server.actions.payloads import message
 from sweephand.server.actions.webhook import Post, Webhook
-from sweephand.domain.members import fields as read
+from sweephand.base.members import fields as read
 from sweephand.base.json_schema import text
 from sweephand.base.records import dataclass
 
@@ -117,7 +117,7 @@ else:
 """
 HOURLY_AT = """
 from sweephand.base import json_schema
-from sweephand.schedules.text import members
+from sweephand.base.members import fields
 from sweephand.schedules.notations import cron
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK
 
@@ -126,7 +126,7 @@ SCHEMA = json_schema.whole(0, 59, description="The minute of each hour.")
 
 
 def read(value, rules, beginning):
-    return members.whole(value, "hourlyAt", 0, 59)
+    return fields.whole(value, "hourlyAt", 0, 59)
 
 
 def counted_from(facts):

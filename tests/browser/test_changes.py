@@ -54,7 +54,7 @@ def test_an_unreadable_rule_is_marked_at_the_mistake(opened, demo):
     page = opened("/jobs/new")
     _type(page, "Rule", "30 25 * * *")
 
-    page.get_by_text("hour 25 is outside 0..23").first.wait_for()
+    page.get_by_text("hour must be 0 to 23, not").first.wait_for()
     assert page.locator(".position mark").text_content() == "2"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from sweephand.domain.members.json_text import Number, dumps
+from sweephand.base.json_text import Number, dumps
 from sweephand.server.store.dynamo.keys import TURN
 from sweephand.testing.gateway import event
 from sweephand.testing.taps import Passing

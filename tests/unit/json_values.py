@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sweephand.domain.members.json_text import Number
+from sweephand.base.json_text import Number
 
 TEXTS = st.text(max_size=12) | st.sampled_from(
     ["", "***", "\x00", "\ud800", "http", "none", "basic", "x" * 3_000, "a\r\nb"]

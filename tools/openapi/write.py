@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sweephand.domain.members.json_text import dumps
+from sweephand.base.json_text import dumps
 from sweephand.server.facades.native.document import FILE
 from tests.contract.native.walk import walk
 from tools.openapi.document import document

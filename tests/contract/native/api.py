@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 from sweephand.base.errors import MOST_SHOWN
-from sweephand.domain.members.json_text import Number
+from sweephand.base.json_text import Number
 from sweephand.server.facades.native.api import NativeApi
 from sweephand.server.facades.native.problems import STATUS
 from sweephand.server.flow.tenants import access, tenancy

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweephand.domain.members.json_text import Number, dumps
+from sweephand.base.json_text import Number, dumps
 from sweephand.server.facades.native.jobs.job_sets import LARGEST_LIST
 from tests.contract.native import everything
 from tests.contract.native.everything import at, body_of, furnish, places, replaced, send, title

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from sweephand.domain.members.json_text import Number
+from sweephand.base.json_text import Number
 from sweephand.server.store.jobs import jobs
 from sweephand.testing.service import URLS
 from sweephand.testing.sources import START

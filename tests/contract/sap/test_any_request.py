@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sweephand.domain.members.json_text import Number
+from sweephand.base.json_text import Number
 from sweephand.server.facades.sap.routes import TABLE
 from tests.contract.calls import event
 from tests.contract.sap.api import JOB

@@ -166,23 +166,23 @@ REFUSED = [
         'name: must consist of letters, digits, - and _, and must not be a number, not "with blanks"',
     ),
     (old_job(GOOD, ansConfig={"foo": True}), "'foo' is not an allowed property for object 'ansConfig'"),
-    (old_job(GOOD, httpMethod="PATCH"), 'httpMethod "PATCH": must be one of DELETE, GET, POST, PUT, not "PATCH"'),
+    (old_job(GOOD, httpMethod="PATCH"), 'httpMethod: must be one of GET, POST, PUT, DELETE, not "PATCH"'),
     (
         old_job(GOOD, {**GOOD, "description": "d" * 1_500}),
         "schedules[1] s1: description: must have 0 to 1,000 characters, not 1,500",
     ),
-    (old_job({**GOOD, "data": "[1]"}), "schedules[0] s0: data: must be an object"),
+    (old_job({**GOOD, "data": "[1]"}), "schedules[0] s0: data: must be an object, not a list"),
     (
         old_job({**GOOD, "data": json.dumps({"a": "x" * 105_000})}),
         "schedules[0] s0: data: must have at most 102,400 bytes",
     ),
     (
         old_job(GOOD, {"repeatInterval": "two hours"}),
-        f'schedules[1] s1: repeatInterval "two hours": expected {WORDS}',
+        f'schedules[1] s1: repeatInterval: must be {WORDS}, not "two hours"',
     ),
     (
         old_job({"cron": "* * 40 * * * *"}),
-        'schedules[0] s0: cron "* * 40 * * * *": day: 40 is outside -31..31',
+        'schedules[0] s0: cron "* * 40 * * * *": day must be -31 to -1, or 1 to 31, not "40"',
     ),
     (old_job(GOOD, {}), "schedules[1] s1: has none of cron, time, repeatInterval, repeatAt"),
 ]

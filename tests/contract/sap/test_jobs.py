@@ -65,7 +65,7 @@ def test_active_may_be_written_in_several_ways(api, active):
         ({"name": None}, "name: is required"),
         ({"action": None}, "action: is required"),
         ({"action": "ftp://x"}, "action: "),
-        ({"httpMethod": "PATCH"}, "httpMethod: must be one of DELETE, GET, POST, PUT"),
+        ({"httpMethod": "PATCH"}, "httpMethod: must be one of GET, POST, PUT, DELETE"),
         ({"active": "yes"}, 'active: must be true or false, not "yes"'),
         ({"schedules": {}}, "Schedules must be an array"),
         ({"schedules": None}, "schedules: is required"),
@@ -82,11 +82,11 @@ def test_active_may_be_written_in_several_ways(api, active):
         ({"schedules": [{"active": True, "repeatInterval": "1 hour", "data": "text"}]}, "schedules[0].data: "),
         (
             {"startTime": "soon"},
-            f'startTime: expected {DATE}, not "soon"',
+            f'startTime: must be {DATE}, not "soon"',
         ),
         (
             {"schedules": [{"active": True, "repeatInterval": "5 minuts"}]},
-            f'schedules[0].repeatInterval: expected {INTERVAL}, not "5 minuts"',
+            f'schedules[0].repeatInterval: must be {INTERVAL}, not "5 minuts"',
         ),
         ({"startTime": "2027-04-01", "endTime": "2027-03-01"}, "endTime: must not be before startTime"),
         ({"calmConfig": {}}, "'calmConfig' object cannot be empty"),
@@ -110,7 +110,7 @@ def test_a_refused_create_says_why_and_stores_nothing(api, change, message):
 @pytest.mark.parametrize(
     ("cron", "why"),
     [
-        ("* * 32 * * * 0", "day: 32 is outside -31..31"),
+        ("* * 32 * * * 0", 'day must be -31 to -1, or 1 to 31, not "32"'),
         ("* * * 10:12 */30 0", "seven fields"),
         ("* * * * 4", "seven fields"),
     ],
@@ -129,7 +129,10 @@ def test_an_invalid_cron_among_many_schedules_is_located(api):
 
     reply = api("POST", "/jobs", {**JOB, "schedules": schedules})
 
-    assert "Invalid cron specified (xscron: schedules[16].cron: day: 32 is outside -31..31" in reply.json["message"]
+    assert (
+        'Invalid cron specified (xscron: schedules[16].cron: day must be -31 to -1, or 1 to 31, not "32"'
+        in reply.json["message"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_the_revision_guards_a_change_and_a_conflict_exits_with_4(client: Sweeph
 
 def test_a_refusal_exits_with_1_and_a_line_for_each_mistake(client: Sweephand, capsys):
     status, out, err = ran(capsys, "jobs", "create", "a", "--post", URL, "--cron", "30 2 * * 9")
-    assert (status, out, err) == (1, "", "schedules[0].cron: weekday 9 is outside 0..7\n")
+    assert (status, out, err) == (1, "", 'schedules[0].cron: weekday must be 0 to 7, not "9"\n')
     status, out, err = ran(capsys, "jobs", "get", "nobody")
     assert (status, out) == (1, "")
     assert err.count("\n") == 1

@@ -275,7 +275,7 @@ def test_mistakes_are_named_with_their_path_and_change_nothing(client: Sweephand
     assert ran(capsys, "apply", write(nightly="30 2 * * 9")) == (
         1,
         "",
-        "jobs[0].schedules[0].cron: weekday 9 is outside 0..7\n",
+        'jobs[0].schedules[0].cron: weekday must be 0 to 7, not "9"\n',
     )
     assert list(client.jobs.list()) == []
 

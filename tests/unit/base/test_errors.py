@@ -10,7 +10,6 @@ import pytest
 
 import sweephand
 from sweephand.base.errors import MOST_SHOWN, InvalidRequest, Mistakes
-from sweephand.domain.members import fields
 from sweephand.schedules.rule import Undecided
 from sweephand.server.facades.native.context import in_query
 
@@ -77,15 +76,6 @@ def test_a_refusal_of_a_query_keeps_its_class_and_the_others(refusal: InvalidReq
     assert type(refused.value) is type(refusal)
     assert {each.code for each in refused.value.all} == {"INVALID_QUERY"}
     assert [each.field for each in refused.value.all] == ["cron", "cron", "every"]
-
-
-def test_a_repeated_value_changes_only_the_reason(refusal: InvalidRequest) -> None:
-    with pytest.raises(InvalidRequest) as refused, fields.repeating("x"):
-        raise refusal.changed(reason="expected a number")
-
-    assert type(refused.value) is type(refusal)
-    assert str(refused.value) == refused.value.reason == 'expected a number, not "x"'
-    assert (refused.value.position, refused.value.code, refused.value.others) == (3, refusal.code, refusal.others)
 
 
 def test_reading_stops_at_the_first_mistake_beyond_those_shown() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweephand.domain.members.json_text import differences, loads
+from sweephand.base.json_text import differences, loads
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["a", "b"]),

@@ -89,12 +89,12 @@ def test_a_summary_says_the_letters_in_words(text: str, summary: str) -> None:
         ("0 9 L-3 * *", "BYMONTHDAY=-3", 4),
         ("0 9 L/2 * *", "is not supported", 4),
         ("0 9 * * L", "L needs its weekday", 8),
-        ("0 9 * * 8L", "weekday 8 is outside 0..7", 8),
-        ("0 9 * * 2#6", "6 after # is outside 1..5", 10),
-        ("0 9 * * 2#", "after # is outside 1..5", 10),
-        ("0 9 * * 1-5L", "expected", 8),
-        ("0 9 32,L * *", "32 is outside 1..31", 4),
-        ("0 L * * *", "hour: expected", 2),
+        ("0 9 * * 8L", 'weekday must be 0 to 7, not "8"', 8),
+        ("0 9 * * 2#6", 'the number after # must be 1 to 5, not "6"', 10),
+        ("0 9 * * 2#", 'the number after # must be 1 to 5, not ""', 10),
+        ("0 9 * * 1-5L", "weekday must be *, a number from 0 to 7 or sun, mon, tue, wed,", 8),
+        ("0 9 32,L * *", 'day of the month must be 1 to 31, not "32"', 4),
+        ("0 L * * *", 'hour must be *, a number from 0 to 23, not "L"', 2),
     ],
 )
 def test_other_letters_are_refused_with_what_to_write_instead(text: str, reason: str, position: int) -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sweephand.base.errors import InvalidRequest
-from sweephand.domain.members.json_text import dumps
+from sweephand.base.json_text import dumps
 from sweephand.schedules.notations import NOTATIONS, defaults_of
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, parse
 from sweephand.schedules.zones.localtime import Gap, MonthOverflow, Overlap

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweephand.base.errors import InvalidRequest
-from sweephand.domain.members.json_text import Number
+from sweephand.base.json_text import Number
 from sweephand.server.facades.strict_json import MAX_BYTES, MAX_NUMBER, canonical_text, dumps, loads
 from tests.support.examples import examples
 from tests.support.work import few_calls

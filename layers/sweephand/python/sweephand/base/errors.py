@@ -160,6 +160,11 @@ class Conflict(SweephandError):
     code = "STATE_CONFLICT"
 
 
+def never_fires(field: str, reason: str) -> InvalidRequest:
+    """Returns the error for a schedule without an occurrence."""
+    return InvalidRequest(field, reason, code="NEVER_FIRES")
+
+
 def name_taken(what: str, name: str) -> Conflict:
     """Returns the error for a name that another resource of this kind has. what: the kind, such as "collection"."""
     return Conflict(f'there is a {what} with the name "{name}" already: choose another name', code="NAME_TAKEN")

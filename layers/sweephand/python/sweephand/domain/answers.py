@@ -13,9 +13,9 @@ from operator import attrgetter
 from typing import Any
 
 from sweephand.base.json_schema import INSTANT, Members, Schema
+from sweephand.base.members.fields import Read
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import text, text_ms
-from sweephand.domain.members.fields import Read
 
 Show = Callable[[Any], Any]
 

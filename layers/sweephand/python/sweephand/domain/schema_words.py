@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sweephand.base import json_schema
 from sweephand.base.json_schema import Schema, one_of, or_null, text, whole
+from sweephand.base.members.fields import LONGEST_TEXT
 from sweephand.schedules.text import instants
-from sweephand.schedules.text.members import LONGEST_TEXT
 
 _HEX = "[0-9a-f]"
 _UUID = "-".join(f"{_HEX}{{{size}}}" for size in (8, 4, 4, 4, 12))

@@ -11,8 +11,9 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sweephand.base.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest, never_fires
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
 from sweephand.schedules import notations
 from sweephand.schedules.grids.wallclock import OnWallClock
@@ -29,7 +30,6 @@ from sweephand.schedules.rule import (
     Window,
     limited,
 )
-from sweephand.schedules.text import members
 from sweephand.schedules.zones import localtime
 from sweephand.schedules.zones.localtime import (
     FIRST_SECOND,
@@ -198,7 +198,7 @@ class Timing:
 
 
 def parse(
-    fields: Mapping[str, object],
+    members: Mapping[str, object],
     *,
     now: datetime,
     job_start: datetime | None = None,
@@ -210,26 +210,26 @@ def parse(
 ) -> Timing:
     """Returns the timing that a caller requests. Its occurrences may all be in the past.
 
-    fields: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type. Null counts as absent, and other
+    members: the members of TIMING_MEMBERS as in the caller's JSON, of any JSON type. Null counts as absent, and other
     members are ignored. now: the moment of creation, the anchor of `every` without startTime. job_start, job_end: the
     job's own window, which also limits the schedule. salt: the schedule's id; the jitter is a hash of it. book: the
-    reference of each calendar that the fields name, whose content must be kept (schedules/calendars/calendars.py).
+    reference of each calendar that the members name, whose content must be kept (schedules/calendars/calendars.py).
     may_be_over: accepts an end before the first occurrence, but not a rule that never fires. may_be_empty: accepts
     both.
 
     Raises only InvalidRequest: INVALID_FIELD, or NEVER_FIRES if nothing lies in the window. INVALID_FIELD also refuses
     rules whose first occurrence would take too long to find.
     """
-    notation = _notation_of(fields)
+    notation = _notation_of(members)
     try:
         with limited():
-            return _parse(fields, notation, now, job_start, job_end, salt, book, may_be_over, may_be_empty)
+            return _parse(members, notation, now, job_start, job_end, salt, book, may_be_over, may_be_empty)
     except Undecided:
-        raise InvalidRequest(notation if fields.get("calendars") is None else "calendars", REASON) from None
+        raise InvalidRequest(notation if members.get("calendars") is None else "calendars", REASON) from None
 
 
 def _parse(
-    fields: Mapping[str, object],
+    members: Mapping[str, object],
     notation: str,
     now: datetime,
     job_start: datetime | None,
@@ -240,15 +240,15 @@ def _parse(
     may_be_empty: bool,
 ) -> Timing:
     rules = Rules(
-        zone=_zone_member(fields, notation),
-        gap=_choice_member(fields, "dstGap", Gap),
-        overlap=_choice_member(fields, "dstOverlap", Overlap),
-        month_overflow=_choice_member(fields, "monthOverflow", MonthOverflow),
+        zone=_zone_member(members, notation),
+        gap=_choice_member(members, "dstGap", Gap),
+        overlap=_choice_member(members, "dstOverlap", Overlap),
+        month_overflow=_choice_member(members, "monthOverflow", MonthOverflow),
     )
-    align = fields.get("align")
+    align = members.get("align")
     if align is not None and notation != "every":
         raise InvalidRequest("align", "has an effect on `every` only; leave it out")
-    limits = _limits(fields, notation, job_start, job_end)
+    limits = _limits(members, notation, job_start, job_end)
     start, end = limits.resolved(rules, strict=True)
     if start is not None and end is not None and start > end and not may_be_empty:
         raise InvalidRequest("endTime", "is before startTime")
@@ -257,7 +257,7 @@ def _parse(
     first, last = limits.window(start, end)
     packed = {
         notation: NOTATIONS[notation].read(
-            fields[notation], rules, limits.beginning(start, rules, to_second_up(now), align)
+            members[notation], rules, limits.beginning(start, rules, to_second_up(now), align)
         ),
         "zone": None if rules.zone.name == _UTC else rules.zone.name,
         "gap": rules.gap,
@@ -265,18 +265,18 @@ def _parse(
         "month": rules.month_overflow,
         "first": None if first == FIRST_SECOND else first,
         "last": None if last == LAST_SECOND else last,
-        "count": _whole_member(fields, "count", 1, MOST_COUNT),
-        "jitter": _whole_member(fields, "jitterSeconds", 0, MOST_JITTER_S) or None,
+        "count": _whole_member(members, "count", 1, MOST_COUNT),
+        "jitter": _whole_member(members, "jitterSeconds", 0, MOST_JITTER_S) or None,
     }
     if packed["jitter"]:
         packed["salt"] = salt
-    packed |= asked.packed(notation, packed[notation], fields[notation], limits, rules)
+    packed |= asked.packed(notation, packed[notation], members[notation], limits, rules)
     timing = _build({short: value for short, value in packed.items() if value is not None})
     if not limits.read_clocks and (rules.gap is not None or rules.overlap is not None):
-        clock_rules.check(notation, fields[notation], rules, timing.rule)
+        clock_rules.check(notation, members[notation], rules, timing.rule)
     if not may_be_empty and timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
-        raise members.never_fires(notation, _why_never(timing, first, last))
-    given = fields.get("calendars")
+        raise never_fires(notation, _why_never(timing, first, last))
+    given = members.get("calendars")
     return timing if given is None else _by_calendars(given, timing, book or {}, first)
 
 
@@ -297,7 +297,7 @@ def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first:
     calendar_uses.check_rolling(named, timing.rule, first)
     timing = _build({**json.loads(timing.packed), "cal": packed})
     if timing.rule.after(first - 1) is None:
-        raise members.never_fires("calendars", "leave it without an occurrence")
+        raise never_fires("calendars", "leave it without an occurrence")
     return timing
 
 
@@ -408,42 +408,42 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
     )
 
 
-def _notation_of(fields: Mapping[str, object]) -> str:
-    given = [name for name in fields.keys() & _NAMES if fields[name] is not None]
+def _notation_of(members: Mapping[str, object]) -> str:
+    given = [name for name in members.keys() & _NAMES if members[name] is not None]
     if not given:
         first, *others = NOTATIONS
-        raise InvalidRequest(first, f'one of {first}, {", ".join(others)} is needed, such as "every": "PT1H"')
+        raise InvalidRequest(first, f'is required, or one of {", ".join(others)}, such as "every": "PT1H"')
     if len(given) > 1:
         given = [name for name in NOTATIONS if name in given]
         raise InvalidRequest(given[1], f"only one of {', '.join(NOTATIONS)} may be given; {given[0]} is given too")
     return given[0]
 
 
-def _zone_member(fields: Mapping[str, object], notation: str) -> Zone:
-    given = fields.get("timezone")
+def _zone_member(members: Mapping[str, object], notation: str) -> Zone:
+    given = members.get("timezone")
     if given is None:
-        given = zone_named(notation, fields[notation])
+        given = zone_named(notation, members[notation])
     if given is None:
         return zone(_UTC)
     return instants.read_zone(given)
 
 
-def _choice_member(fields: Mapping[str, object], name: str, choices: type[members.Choice]) -> members.Choice | None:
-    given = fields.get(name)
-    return None if given is None else members.choice(given, name, choices)
+def _choice_member(given: Mapping[str, object], name: str, choices: type[fields.Choice]) -> fields.Choice | None:
+    value = given.get(name)
+    return None if value is None else fields.chosen(value, name, choices)
 
 
-def _whole_member(fields: Mapping[str, object], name: str, least: int, most: int) -> int | None:
-    given = fields.get(name)
-    return None if given is None else members.whole(given, name, least, most)
+def _whole_member(given: Mapping[str, object], name: str, least: int, most: int) -> int | None:
+    value = given.get(name)
+    return None if value is None else fields.whole(value, name, least, most)
 
 
 def _limits(
-    fields: Mapping[str, object], notation: str, job_start: datetime | None, job_end: datetime | None
+    members: Mapping[str, object], notation: str, job_start: datetime | None, job_end: datetime | None
 ) -> asked.Limits:
     """Returns the limits of a schedule, as written, and of its job."""
     start, end = (
-        None if fields.get(name) is None else instants.read(as_rfc_3339(notation, fields[name]), name)
+        None if members.get(name) is None else instants.read(as_rfc_3339(notation, members[name]), name)
         for name in ("startTime", "endTime")
     )
     opens = None if job_start is None else to_second_up(job_start)

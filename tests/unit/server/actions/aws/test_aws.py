@@ -583,7 +583,7 @@ def test_members_that_only_http_has_are_refused(fields: dict[str, Any]) -> None:
         ({**BUS, "detailType": None}, "detailType", "is required"),
         ({**BUS, "payload": [1]}, "payload", "must be a JSON object: this target accepts nothing else"),
         ({**FUNCTION, "body": "{}"}, "body", "must be JSON (member payload): this target accepts no other string"),
-        ({**FUNCTION, "invocation": "dry"}, "invocation", 'must be one of async, sync, not "dry"'),
+        ({**FUNCTION, "invocation": "dry"}, "invocation", 'must be one of sync, async, not "dry"'),
         ({**FUNCTION, "envelope": 1}, "envelope", "must be true or false, not 1"),
         ({**MACHINE, "body": "{}"}, "body", "must be JSON (member payload): this target accepts no other string"),
         ({**QUEUE, "payload": "x" * 65_537}, "payload", "must have at most 65,536 bytes"),
@@ -595,7 +595,7 @@ def test_members_that_only_http_has_are_refused(fields: dict[str, Any]) -> None:
         (
             {**QUEUE, "outcome": {"answerTimeoutSeconds": 61}},
             "outcome.answerTimeoutSeconds",
-            "must be within 1..60, not 61",
+            "must be a whole number from 1 to 60, not 61",
         ),
         ({**QUEUE, "targetArn": 7}, "targetArn", "must be a string, not a number"),
     ],

@@ -342,7 +342,7 @@ def test_a_missing_connection_is_a_failure_that_is_retried(fields: dict[str, Any
         ({**QUEUE, "authentication": {"type": "basic"}}, "authentication.type", "must be one of sharedAccessKey"),
         ({**QUEUE, "authentication": {"type": "sharedAccessKey"}}, "authentication.sasKeyName", "is required"),
         ({**QUEUE, "authentication": {**SHARED_KEY, "sasKey": None}}, "authentication.sasKey", "is required"),
-        ({**QUEUE, "transportType": "SBMP"}, "transportType", "must be one of AMQP"),
+        ({**QUEUE, "transportType": "SBMP"}, "transportType", "must be one of NotSpecified, NetMessaging, AMQP"),
         ({**QUEUE, "brokeredMessageProperties": {"x": 1}}, "brokeredMessageProperties.x", "is not a known member"),
         (
             {**QUEUE, "brokeredMessageProperties": {"contentType": "a\r\nb: c"}},
@@ -360,7 +360,7 @@ def test_a_missing_connection_is_a_failure_that_is_retried(fields: dict[str, Any
         (
             {**QUEUE, "brokeredMessageProperties": {"timeToLiveSeconds": 0}},
             "brokeredMessageProperties.timeToLiveSeconds",
-            "must be within",
+            "must be a whole number from",
         ),
         (
             {**QUEUE, "brokeredMessageProperties": {"scheduledEnqueueTimeUtc": "soon"}},

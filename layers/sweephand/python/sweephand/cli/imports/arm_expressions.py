@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from sweephand.domain.members.fields import below
+from sweephand.base.members.fields import below
 
 LONGEST = 24_576
 MOST_COPIES = 800

@@ -115,12 +115,12 @@ def _checked(body: Mapping[str, Any], now: datetime) -> ActionDraft:
 
 
 def _message(refused: InvalidRequest, original: Mapping[str, Any]) -> str:
-    """Returns the message with the member, and with its value if that is not secret."""
+    """Returns the message with the member, and with its whole value if that is not secret and not in the reason."""
     if refused.field is None:
         return refused.reason
     member = {native: mode for mode, native in MODES.items()}.get(refused.field, refused.field)
-    value = f" {json.dumps(original[member])[:100]}" if member in SHOWN_WHEN_REFUSED and member in original else ""
-    return f"{member}{value}: {refused.reason}"
+    value = json.dumps(original[member])[:100] if member in SHOWN_WHEN_REFUSED and member in original else ""
+    return f"{member}{'' if value in refused.reason else f' {value}'}: {refused.reason}"
 
 
 def differing(wanted: Mapping[str, Any], copy: Mapping[str, Any]) -> dict[str, Any]:

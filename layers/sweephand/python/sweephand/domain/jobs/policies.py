@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.errors import Mistakes
 from sweephand.base.json_schema import Members, Schema, items, one_of, or_null, ref, text, whole
+from sweephand.base.members import fields
+from sweephand.base.members.fields import Read, below, by_schema
 from sweephand.base.records import dataclass
 from sweephand.domain.job import HOOK_KINDS
-from sweephand.domain.members import fields
-from sweephand.domain.members.fields import Read, below, by_schema
 from sweephand.domain.occurrences import lateness
 from sweephand.domain.occurrences.lateness import Misfire
 
@@ -57,13 +57,11 @@ def _misfire(value: object, field: str, _: Any) -> dict[str, Any]:
 
 def _hooks(value: object, field: str, _: Any) -> list[str]:
     """Reads hooks into a fixed order. The caller's order has no meaning."""
-    if not isinstance(value, list):
-        raise InvalidRequest(field, f"must be a list of {', '.join(HOOK_KINDS)}, not {fields.shown(value)}")
-    wrong = Mistakes()
-    for n, each in enumerate(value):
+    wrong, given = Mistakes(), fields.listed(value, field, wanted=f"a list of {', '.join(HOOK_KINDS)}")
+    for n, each in enumerate(given):
         wrong.of(fields.one_of, each, f"{field}[{n}]", tuple(HOOK_KINDS))
     wrong.check()
-    return [name for name in HOOK_KINDS if name in value]
+    return [name for name in HOOK_KINDS if name in given]
 
 
 POLICIES: Mapping[str, Policy] = {

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Any, assert_never
 
 from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
-from sweephand.domain.members import fields
 from sweephand.domain.run import Outcome, Reason
 
 LONGEST_S = 548 * 86_400
@@ -188,14 +188,13 @@ def _idle(given: Mapping[str, Any], names: tuple[str, ...], why: str) -> dict[st
 
 
 def _never_on(value: object, field: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) > MOST_NEVER_ON:
-        raise InvalidRequest(field, f"must be a list of at most {MOST_NEVER_ON} strings")
-    for position, item in enumerate(value):
+    given = fields.listed(value, field, MOST_NEVER_ON, "a list of strings")
+    for position, item in enumerate(given):
         known = isinstance(item, str) and (item in OF_FAILURES or _is_status(item))
         if not known:
-            path = f"{field}[{position}]"
-            raise InvalidRequest(path, 'must be a status like "4xx", "501" or "500-503", or the reason of a failure')
-    return tuple(value)
+            wanted = 'a status like "4xx", "501" or "500-503", or the reason of a failure'
+            raise fields.must_be(f"{field}[{position}]", wanted, item)
+    return tuple(given)
 
 
 def _is_status(text: str) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from sweephand.domain.members import fields
-from sweephand.domain.members.json_text import dumps
+from sweephand.base.json_text import dumps
+from sweephand.base.members import fields
 from sweephand.domain.run import Run
 from sweephand.domain.runs.run_members import run_body
 

@@ -16,9 +16,10 @@ from datetime import date
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.schedules.grids.coverage import DAY_S, WEEK_S
 from sweephand.schedules.grids.days import EPOCH_DAY
-from sweephand.schedules.text import instants, members
+from sweephand.schedules.text import instants
 
 MEMBERS = ("timezone", "dates", "ranges", "weekly")
 MOST_DATES, MOST_RANGES, MOST_WEEKLY, MOST_YEARLY = 2_000, 1_000, 50, 366
@@ -51,35 +52,14 @@ def read(content: Mapping[str, Any]) -> Facts:
 
 
 def _listed(value: object, field: str, most: int) -> Sequence[object]:
-    if value is None:
-        return ()
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InvalidRequest(field, f"expected a list, not {members.kind_of(value)}")
-    if len(value) > most:
-        raise InvalidRequest(field, f"has more than {most:,} members")
-    return value
-
-
-def _members(value: object, field: str, known: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(field, f"expected an object, not {members.kind_of(value)}")
-    for name in value:
-        if name not in known:
-            raise InvalidRequest(f"{field}.{str(name)[:100]}", "is not a member here", code="UNKNOWN_MEMBER")
-    return {name: member for name, member in value.items() if member is not None}
-
-
-def _required(given: Mapping[str, Any], field: str, name: str) -> object:
-    if name not in given:
-        raise InvalidRequest(f"{field}.{name}", "is required")
-    return given[name]
+    return () if value is None else fields.listed(value, field, most)
 
 
 # Dates and ranges
 
 
 def _add_date(facts: Facts, value: object, field: str) -> None:
-    year, month, day = _date(members.text(value, field, A_DATE), field, A_DATE)
+    year, month, day = _date(fields.notation(value, field, A_DATE), field, A_DATE)
     if year is None:
         facts.setdefault("yearly", []).append([month, day])
     else:
@@ -87,26 +67,26 @@ def _add_date(facts: Facts, value: object, field: str) -> None:
         facts.setdefault("days", []).append([number, number])
 
 
-def _date(text: str, field: str, expected: str) -> tuple[int | None, int, int]:
+def _date(text: str, field: str, wanted: str) -> tuple[int | None, int, int]:
     found = _DATE.fullmatch(text)
     if found is None:
-        raise InvalidRequest(field, f"expected {expected}", position=0)
+        raise fields.must_be(field, wanted, text, position=0)
     year = None if found[1] is None else int(found[1])
     month, day = int(found[2]), int(found[3])
     if year is not None and not FIRST_YEAR <= year <= LAST_YEAR:
-        raise InvalidRequest(field, f"year {found[1]} is outside {FIRST_YEAR}..{LAST_YEAR}", position=0)
+        raise fields.must_be(field, f"{FIRST_YEAR} to {LAST_YEAR}", found[1], part="year", position=0)
     try:
         date(2000 if year is None else year, month, day)
     except ValueError:
         if not 1 <= month <= 12:
-            raise InvalidRequest(field, f"month {found[2]} is outside 1..12", position=found.start(2)) from None
+            raise fields.must_be(field, "1 to 12", found[2], part="month", position=found.start(2)) from None
         raise InvalidRequest(field, f"month {month} has no day {day}", position=found.start(3)) from None
     return year, month, day
 
 
 def _add_range(facts: Facts, value: object, field: str) -> None:
-    given = _members(value, field, ("from", "to"))
-    ends = [_end(_required(given, field, name), f"{field}.{name}") for name in ("from", "to")]
+    given = fields.members(value, field, ("from", "to"))
+    ends = [_end(fields.required(given, name, field), f"{field}.{name}") for name in ("from", "to")]
     (kind, begin), (other, end) = ends
     if kind != other:
         reason = "must be written as `from` is: both days, both wall times, or both instants with an offset"
@@ -118,11 +98,11 @@ def _add_range(facts: Facts, value: object, field: str) -> None:
 
 def _end(value: object, field: str) -> tuple[str, int]:
     """Returns the member of the facts to which the end belongs, and its number there."""
-    text = members.text(value, field, AN_END)
+    text = fields.notation(value, field, AN_END)
     if "T" not in text and "t" not in text:
         year, month, day = _date(text, field, AN_END)
         if year is None:
-            raise InvalidRequest(field, f"expected {AN_END}", position=0)
+            raise fields.must_be(field, AN_END, text, position=0)
         return "days", date(year, month, day).toordinal() - EPOCH_DAY
     written = instants.read(text, field)
     return ("walls", written.wall) if written.second is None else ("fixed", written.second)
@@ -133,21 +113,19 @@ def _end(value: object, field: str) -> tuple[str, int]:
 
 def _hours(value: object, field: str) -> list[list[int]]:
     """Returns stretches in seconds since Monday's midnight. None extends beyond the end of Sunday."""
-    given = _members(value, field, ("days", "from", "to"))
+    given = fields.members(value, field, ("days", "from", "to"))
     begin = _time(given.get("from", "00:00"), f"{field}.from")
     end = _time(given.get("to", "24:00"), f"{field}.to")
     if begin == DAY_S:
         raise InvalidRequest(f"{field}.from", "must be before 24:00", position=0)
     if end <= begin:
         end += DAY_S
-    days = _listed(_required(given, field, "days"), f"{field}.days", len(WEEKDAYS))
+    days = fields.listed(fields.required(given, "days", field), f"{field}.days", len(WEEKDAYS))
     if not days:
         raise InvalidRequest(f"{field}.days", "must name at least one day")
     found: list[list[int]] = []
     for n, name in enumerate(days):
-        if not isinstance(name, str) or name not in WEEKDAYS:
-            raise InvalidRequest(f"{field}.days[{n}]", f"expected one of {', '.join(WEEKDAYS)}")
-        midnight = WEEKDAYS.index(name) * DAY_S
+        midnight = WEEKDAYS.index(fields.one_of(name, f"{field}.days[{n}]", WEEKDAYS)) * DAY_S
         found.append([midnight + begin, min(midnight + end, WEEK_S)])
         if midnight + end > WEEK_S:
             found.append([0, midnight + end - WEEK_S])
@@ -155,15 +133,15 @@ def _hours(value: object, field: str) -> list[list[int]]:
 
 
 def _time(value: object, field: str) -> int:
-    text = members.text(value, field, A_TIME)
+    text = fields.notation(value, field, A_TIME)
     found = _TIME.fullmatch(text)
     if found is None:
-        raise InvalidRequest(field, f"expected {A_TIME}", position=0)
+        raise fields.must_be(field, A_TIME, text, position=0)
     hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
     if hour > 24 or (hour == 24 and (minute or second)):
-        raise InvalidRequest(field, f"{text} is outside 00:00..24:00", position=0)
+        raise fields.must_be(field, A_TIME, text, position=0)
     if minute > 59:
-        raise InvalidRequest(field, f"minute {found[2]} is outside 0..59", position=3)
+        raise fields.must_be(field, "0 to 59", found[2], part="minute", position=3)
     if second > 59:
-        raise InvalidRequest(field, f"second {found[3]} is outside 0..59", position=6)
+        raise fields.must_be(field, "0 to 59", found[3], part="second", position=6)
     return hour * 3600 + minute * 60 + second

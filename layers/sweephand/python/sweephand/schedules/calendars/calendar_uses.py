@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
 from sweephand.schedules.calendars.calendars import MOST, MOST_ROLLED_A_DAY, Mode, Roll, Use
 from sweephand.schedules.rule import Series
-from sweephand.schedules.text import members
 
 FIELD = "calendars"
 MEMBERS = ("name", "mode", "roll")
@@ -33,16 +33,11 @@ def read(value: object) -> list[Named]:
     """Returns at most five calendars, each once. All that roll do so in one direction. Raises InvalidRequest."""
     if value is None:
         return []
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        reason = f'expected a list of calendars such as [{{"name": "holidays"}}], not {members.kind_of(value)}'
-        raise InvalidRequest(FIELD, reason)
-    if len(value) > MOST:
-        raise InvalidRequest(FIELD, f"a schedule has at most {MOST} calendars")
     found: list[Named] = []
-    for n, each in enumerate(value):
+    for n, each in enumerate(fields.listed(value, FIELD, MOST, 'a list of calendars such as [{"name": "holidays"}]')):
         use = _read_one(each, f"{FIELD}[{n}]")
         if any(use.name == earlier.name for earlier in found):
-            raise InvalidRequest(f"{FIELD}[{n}].name", "this calendar is listed twice")
+            raise InvalidRequest(f"{FIELD}[{n}].name", f"appears twice: {fields.shown(use.name)}")
         found.append(use)
     rolls = [(n, use.roll) for n, use in enumerate(found) if use.roll is not Roll.NONE]
     for n, roll in rolls:
@@ -53,18 +48,11 @@ def read(value: object) -> list[Named]:
 
 
 def _read_one(value: object, field: str) -> Named:
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(field, f'expected an object such as {{"name": "holidays"}}, not {members.kind_of(value)}')
-    for name in value:
-        if name not in MEMBERS:
-            raise InvalidRequest(f"{field}.{str(name)[:100]}", "is not a member here", code="UNKNOWN_MEMBER")
-    given = {name: member for name, member in value.items() if member is not None}
-    if "name" not in given:
-        raise InvalidRequest(f"{field}.name", "is required")
+    given = fields.members(value, field, MEMBERS, wanted='an object such as {"name": "holidays"}')
     return Named(
-        name=members.text(given["name"], f"{field}.name", "the name of a calendar"),
-        mode=members.choice(given.get("mode", Mode.EXCLUDE.value), f"{field}.mode", Mode),
-        roll=members.choice(given.get("roll", Roll.NONE.value), f"{field}.roll", Roll),
+        name=fields.notation(fields.required(given, "name", field), f"{field}.name", "the name of a calendar"),
+        mode=fields.chosen(given.get("mode", Mode.EXCLUDE), f"{field}.mode", Mode),
+        roll=fields.chosen(given.get("roll", Roll.NONE), f"{field}.roll", Roll),
     )
 
 
@@ -72,7 +60,7 @@ def packed(uses: Sequence[Named], book: Mapping[str, str]) -> list[str]:
     """Packs each use with the current reference of its name. Raises InvalidRequest for a name without one."""
     for n, use in enumerate(uses):
         if use.name not in book:
-            raise InvalidRequest(f"{FIELD}[{n}].name", "there is no such calendar")
+            raise InvalidRequest(f"{FIELD}[{n}].name", f"there is no such calendar: {fields.shown(use.name)}")
     return [str(Use(book[use.name], use.mode, use.roll)) for use in uses]
 
 

@@ -18,6 +18,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.schedules.calendars import calendar_content
 from sweephand.schedules.calendars.icalendar_text import (
     EPOCH,
@@ -32,7 +33,6 @@ from sweephand.schedules.calendars.icalendar_text import (
     refused,
 )
 from sweephand.schedules.notations.rrule_parts import WEEKLY, YEARLY
-from sweephand.schedules.text import members
 
 LONGEST = 200_000
 MOST_EVENTS, MOST_RECURRING = 2_000, 50
@@ -61,9 +61,9 @@ def read(value: object, today: date) -> Members:
     today: the date in UTC, from which endless recurrences count.
     """
     if not isinstance(value, str):
-        raise InvalidRequest(FIELD, f"expected the text of an iCalendar file, not {members.kind_of(value)}")
+        raise fields.must_be(FIELD, "the text of an iCalendar file", value)
     if len(value) > LONGEST:
-        raise InvalidRequest(FIELD, f"{len(value):,} characters are more than {LONGEST:,}", position=LONGEST)
+        raise InvalidRequest(FIELD, f"must have at most {LONGEST:,} characters, not {len(value):,}", position=LONGEST)
     given = list(events(value))
     if not 1 <= len(given) <= MOST_EVENTS:
         raise InvalidRequest(FIELD, f"has more than {MOST_EVENTS:,} events" if given else "has no event")
@@ -217,7 +217,7 @@ def _moments(event: Event, name: str) -> Iterator[tuple[int, Moment]]:
 
 def _same_kind(line: int, name: str, moment: Moment, start: Moment) -> bool:
     if moment.kind != start.kind:
-        raise refused(line, f"{name}: expected {start.kind}, as DTSTART is")
+        raise refused(line, f"{name} must be {start.kind}, as DTSTART is")
     return True
 
 
@@ -257,7 +257,7 @@ def _add_stretch(found: _Found, event: Event, start: Moment, length: timedelta) 
     end = start.wall + length
     last = end - (_DAY if start.day_only else timedelta(0))
     if not 1970 <= start.wall.year <= last.year <= 2199:
-        raise refused(event.line, "is outside the years 1970 to 2199")
+        raise refused(event.line, "must be in the years 1970 to 2199")
     if start.day_only and length == _DAY:
         _keep(found, event, "dates", str(start.wall.date()))
     elif start.day_only:

@@ -13,6 +13,7 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S
@@ -20,6 +21,7 @@ from sweephand.schedules.grids.days import EPOCH_DAY
 from sweephand.schedules.grids.rrule_days import DayRule
 from sweephand.schedules.notations.rrule_parts import FREQUENCIES, WEEKDAYS, WEEKLY, Recur
 from sweephand.schedules.notations.rrule_pattern import pattern
+from sweephand.schedules.text.instants import A_ZONE
 from sweephand.schedules.zones.localtime import Zone, zone
 
 FIELD = "iCalendar"
@@ -84,7 +86,7 @@ def events(text: str) -> Iterator[Event]:
     event: Event | None = None
     for number, name, parameters, value in _properties(text):
         if not open_names and (name, value.upper()) != ("BEGIN", "VCALENDAR"):
-            raise refused(number, "expected BEGIN:VCALENDAR")
+            raise refused(number, f"must be BEGIN:VCALENDAR, not {fields.shown(f'{name}:{value}')}")
         if name == "BEGIN":
             open_names.append(value.upper())
             event = Event(number) if open_names == _IN_EVENT else event
@@ -105,7 +107,7 @@ def _properties(text: str) -> Iterator[tuple[int, str, dict[str, str], str]]:
     for number, line in _unfolded(text):
         parsed = _LINE.fullmatch(line)
         if parsed is None:
-            raise refused(number, "expected a line NAME:value")
+            raise refused(number, f"must be NAME:value, not {fields.shown(line)}")
         parameters = {p[1].upper(): p[2] if p[2] is not None else p[3] for p in _PARAMETER.finditer(parsed[2])}
         yield number, parsed[1].upper(), parameters, parsed[3]
 
@@ -130,7 +132,9 @@ def _unfolded(text: str) -> Iterator[tuple[int, str]]:
 def read_moment(line: int, parameters: dict[str, str], value: str) -> Moment:
     found = _MOMENT.fullmatch(value)
     if found is None:
-        raise refused(line, "expected a date such as 20261225, or a time such as 20261224T180000Z")
+        raise refused(
+            line, f"must be a date such as 20261225, or a time such as 20261224T180000Z, not {fields.shown(value)}"
+        )
     day_only = found[4] is None
     if parameters.get("VALUE", "DATE" if day_only else "DATE-TIME").upper() != ("DATE" if day_only else "DATE-TIME"):
         raise refused(line, "the value does not match VALUE")
@@ -139,7 +143,7 @@ def read_moment(line: int, parameters: dict[str, str], value: str) -> Moment:
     except ValueError:
         raise refused(line, f"{value} does not exist") from None
     if not 1970 <= wall.year <= 2199:
-        raise refused(line, f"year {found[1]} is outside 1970..2199")
+        raise refused(line, f"year must be 1970 to 2199, not {fields.shown(found[1])}")
     if found[7]:
         return Moment(wall, day_only, zone("UTC"))
     name = parameters.get("TZID")
@@ -148,13 +152,13 @@ def read_moment(line: int, parameters: dict[str, str], value: str) -> Moment:
     try:
         return Moment(wall, day_only, zone(name))
     except KeyError:
-        raise refused(line, f'TZID {name[:60]!r} is not an IANA zone such as "Europe/Berlin"') from None
+        raise refused(line, f"TZID must be {A_ZONE}, not {fields.shown(name)}") from None
 
 
 def read_duration(line: int, value: str) -> timedelta:
     found = _DURATION.fullmatch(value)
     if found is None or value[-1] in "PT":
-        raise refused(line, "expected a DURATION such as P1D or PT2H30M")
+        raise refused(line, f"DURATION must be as in P1D or PT2H30M, not {fields.shown(value)}")
     weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
 

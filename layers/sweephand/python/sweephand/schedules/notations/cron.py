@@ -10,8 +10,9 @@ from __future__ import annotations
 from functools import lru_cache, partial
 
 from sweephand.base import json_schema
-from sweephand.base.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest, never_fires
 from sweephand.base.lazy import lazy
+from sweephand.base.members.fields import LONGEST_TEXT, must_be, notation
 from sweephand.base.records import dataclass
 from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS, MONTHS_SHORT, WEEKDAYS_SHORT
 from sweephand.schedules.grids.clock import Clock
@@ -19,7 +20,6 @@ from sweephand.schedules.grids.days import ALL_MONTHS, DayFields, OfMonths, OnDa
 from sweephand.schedules.grids.wallclock import certain_gap
 from sweephand.schedules.notations.fields import Field, split, steps_over_all_hours
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, at_hours
-from sweephand.schedules.text import members
 from sweephand.schedules.zones.localtime import MonthOverflow
 
 with lazy():
@@ -28,7 +28,7 @@ with lazy():
 
 FIELD = "cron"
 DEFAULTS = ON_THE_CLOCK
-SCHEMA = json_schema.text(1, members.LONGEST_TEXT, description="Five fields, or a name such as `@daily`.")
+SCHEMA = json_schema.text(1, LONGEST_TEXT, description="Five fields, or a name such as `@daily`.")
 EXPECTED = 'five fields such as "30 2 * * 1-5"'
 _MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -70,14 +70,14 @@ class Parsed:
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
     """Returns the string with single spaces. Raises NEVER_FIRES for 30 February, unless monthOverflow moves it."""
-    text = " ".join(members.text(value, FIELD, EXPECTED).split())
+    text = " ".join(notation(value, FIELD, EXPECTED).split())
     days = parse(text).days
     if days.fields is None and rules.month_overflow is not None:
         raise InvalidRequest("monthOverflow", f"{rules.month_overflow} has no effect on L and #; leave it out")
     if rules.month_overflow in _MOVING:
         cron_days.check_named(text)
     elif not days.ever():
-        raise members.never_fires(FIELD, "never fires: none of its months has the day that it names")
+        raise never_fires(FIELD, "never fires: none of its months has the day that it names")
     return text
 
 
@@ -159,4 +159,4 @@ def _macro(text: str) -> str:
         return fields
     if text.lower() == "@reboot":
         raise InvalidRequest(FIELD, "@reboot names an event, not a time", position=0)
-    raise InvalidRequest(FIELD, f"expected one of {', '.join(_MACROS)}", position=0)
+    raise must_be(FIELD, f"one of {', '.join(_MACROS)}", text, position=0)

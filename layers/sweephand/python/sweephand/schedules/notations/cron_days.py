@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members.fields import must_be, shown
 from sweephand.schedules.grids.calendar_masks import ALL_DATES, ALL_WEEKDAYS
 from sweephand.schedules.grids.days import (
     ALL_YEARS,
@@ -23,7 +24,7 @@ from sweephand.schedules.grids.days import (
     month_table,
 )
 from sweephand.schedules.grids.rrule_days import Both
-from sweephand.schedules.notations.fields import Field, shown
+from sweephand.schedules.notations.fields import Field
 from sweephand.schedules.text import english
 from sweephand.schedules.zones.localtime import MonthOverflow
 
@@ -127,8 +128,8 @@ def _weekdays(field: Field, position: int, text: str) -> Weekdays:
         name, hash_, which = item.partition("#")
         if hash_:
             if which not in ("1", "2", "3", "4", "5"):
-                reason = f"{field.name}: {shown(which)} after # is outside 1..5"
-                raise InvalidRequest(field.member, reason, position=position + len(name) + 1)
+                position += len(name) + 1
+                raise must_be(field.member, "1 to 5", which, part="the number after #", position=position)
             nth.append((field.value(name, position) % 7, int(which)))
         elif item[-1:] in ("L", "l") and len(item) > 1:
             nth.append((field.value(item[:-1], position) % 7, -1))

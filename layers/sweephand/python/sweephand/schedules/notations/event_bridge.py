@@ -16,13 +16,14 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from sweephand.base import json_schema
-from sweephand.base.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest, never_fires
+from sweephand.base.members.fields import LONGEST_TEXT, must_be, notation
 from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT, WEEKDAYS_SHORT
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations import at, every
-from sweephand.schedules.notations.fields import Field, shown, split
+from sweephand.schedules.notations.fields import Field, split
 from sweephand.schedules.notations.shapes import (
     ALL_HOURS,
     ON_THE_CLOCK,
@@ -33,14 +34,14 @@ from sweephand.schedules.notations.shapes import (
     Rules,
     check_no_overflow,
 )
-from sweephand.schedules.text import english, members
+from sweephand.schedules.text import english
 from sweephand.schedules.zones.localtime import Gap, Overlap
 
 FIELD = "eventBridge"
 DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "skip"}
 SCHEMA = json_schema.text(
     1,
-    members.LONGEST_TEXT,
+    LONGEST_TEXT,
     description="An expression of EventBridge Scheduler: `cron(30 2 ? * MON-FRI *)`, `rate(5 minutes)` or `at(...)`.",
 )
 EXPECTED = 'an expression such as "cron(30 2 ? * MON-FRI *)", "rate(5 minutes)" or "at(2027-01-01T09:00:00)"'
@@ -62,10 +63,10 @@ _MINUTES, _HOURS, _DAY, _MONTH, _WEEKDAY, _YEAR = range(6)
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """Returns {"cron": string}, or "at" or "rate" with the facts of the equivalent notation."""
     check_no_overflow(rules, "EventBridge leaves such days out, and L is the last of a month")
-    text = members.text(value, FIELD, EXPECTED)
+    text = notation(value, FIELD, EXPECTED)
     found = _SHAPE.fullmatch(text.strip())
     if found is None:
-        raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=0)
+        raise must_be(FIELD, EXPECTED, text, position=0)
     kind, inner = found[1], found[2]
     try:
         if kind == "cron":
@@ -155,21 +156,21 @@ def parse(text: str) -> Parsed:
 
 def _cron(text: str) -> str:
     if not parse(text).days.ever():
-        raise members.never_fires(FIELD, "none of its years and months has a day that it names")
+        raise never_fires(FIELD, "none of its years and months has a day that it names")
     return " ".join(text.split())
 
 
 def _rate(text: str, rules: Rules, beginning: Beginning) -> Facts:
     found = _RATE.fullmatch(text.strip())
     if found is None:
-        raise InvalidRequest(FIELD, 'expected a rate such as "rate(5 minutes)"', position=0)
+        raise must_be(FIELD, 'a number of minutes, hours or days, as in "rate(5 minutes)"', text, position=0)
     number, unit = int(found[1]), found[2].rstrip("s")
     return every.read(f"1 {unit}" if number == 1 else f"{number} {unit}s", rules, beginning)
 
 
 def _at(text: str, rules: Rules, beginning: Beginning) -> Facts:
     if not _AT.fullmatch(text):
-        raise InvalidRequest(FIELD, 'expected "at(yyyy-mm-ddThh:mm:ss)" by the clock of timezone', position=0)
+        raise must_be(FIELD, 'a wall time, as in "at(2027-01-01T09:00:00)"', text, position=0)
     return at.read(text, rules, beginning)
 
 
@@ -206,8 +207,8 @@ def _of_weekdays(text: str, position: int) -> tuple[tuple[int, ...], str]:
     if hash_:
         weekday = _monday_first(field.value(before, position))
         if which not in ("1", "2", "3", "4", "5"):
-            reason = f"day of the week: {shown(which)} after # is outside 1..5"
-            raise InvalidRequest(FIELD, reason, position=position + len(before) + 1)
+            position += len(before) + 1
+            raise must_be(FIELD, "1 to 5", which, part="the number after #", position=position)
         weeks = 0x7F << 7 * int(which) - 6
         words = f"on the {english.ORDINALS[int(which)]} {english.WEEKDAYS[(weekday + 1) % 7]} of the month"
         return month_table(lambda length, first: _of_week(length, first, weekday) & weeks), words

@@ -18,10 +18,11 @@ from functools import partial
 from sweephand.base import json_schema
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Defaults, Facts, Rules
 from sweephand.schedules.rule import Series, Steps, Window
-from sweephand.schedules.text import duration, members
+from sweephand.schedules.text import duration
 from sweephand.schedules.zones.localtime import (
     EPOCH,
     FIRST_SECOND,
@@ -44,7 +45,7 @@ FIELD = "every"
 DEFAULTS: Defaults = {"align": "start", **ON_THE_CLOCK, "monthOverflow": "clamp"}
 SCHEMA = json_schema.text(
     1,
-    members.LONGEST_TEXT,
+    fields.LONGEST_TEXT,
     description="Equal steps, such as `5m`, `PT10S`, `10 seconds`, `P1M` or `R5/2027-01-01T00:00Z/PT1H`; "
     "up to 36,500 days or 1,200 months.",
 )
@@ -69,7 +70,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
     A repeating interval also has "until", its last second.
     """
-    align = Align.START if beginning.align is None else members.choice(beginning.align, "align", Align)
+    align = Align.START if beginning.align is None else fields.chosen(beginning.align, "align", Align)
     if isinstance(value, str) and (value[:1] == "R" or ("/" in value and " " not in value)):  # not a cron string
         if align is not Align.START:
             raise InvalidRequest("align", "cannot be combined with a repeating interval, which has its own start")
@@ -78,7 +79,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
-    found = repeating.read(members.text(value, FIELD, repeating.EXPECTED), FIELD, rules)
+    found = repeating.read(fields.notation(value, FIELD, repeating.EXPECTED), FIELD, rules)
     own = beginning if found.at is None else Beginning(beginning.now, found.at, beginning.align, found.unread)
     try:
         facts = _read_step(found.step, Align.START, rules, own)
@@ -110,7 +111,9 @@ def _read_step(step: duration.Duration, align: Align, rules: Rules, beginning: B
     if step.months:
         return _read_months(step, align, rules.zone, beginning)
     if not 1 <= step.seconds <= LONGEST_DAYS * _DAY_S:
-        raise InvalidRequest(FIELD, f"expected 1 second to {LONGEST_DAYS:,} days", position=0)
+        raise InvalidRequest(
+            FIELD, f"must be 1 second to {LONGEST_DAYS:,} days, not {step.seconds:,} seconds", position=0
+        )
     if align is Align.CLOCK and _DAY_S % step.seconds:
         reason = f"clock has no effect on {_words(step.seconds)}, which does not divide a day; write epoch or start"
         raise InvalidRequest("align", reason)
@@ -124,7 +127,7 @@ def _read_months(step: duration.Duration, align: Align, where: Zone, beginning: 
     if step.seconds:
         raise InvalidRequest(FIELD, "months and years cannot be mixed with weeks, days or times", position=0)
     if step.months > LONGEST_MONTHS:
-        raise InvalidRequest(FIELD, f"expected 1 to {LONGEST_MONTHS:,} months", position=0)
+        raise InvalidRequest(FIELD, f"must be 1 to {LONGEST_MONTHS:,} months, not {step.months:,}", position=0)
     if align is Align.ACTUAL_START:
         raise InvalidRequest("align", "actual_start needs a step of fixed length, not of months", position=0)
     facts: dict[str, int | str] = {"months": step.months, "align": align.value}

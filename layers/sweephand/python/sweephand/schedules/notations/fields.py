@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members.fields import must_be, shown
 from sweephand.base.records import dataclass
 
 if TYPE_CHECKING:
@@ -33,23 +34,20 @@ class Field:
             value = int(text)
             if self.low <= value <= self.top:
                 return value
-            outside = f"{self.name} {shown(text)} is outside {self.low}..{self.top}"
-            raise InvalidRequest(self.member, outside, position=position)
+            raise must_be(self.member, f"{self.low} to {self.top}", text, part=self.name, position=position)
         named = self.names.get(text.lower())
         if named is None:
             names = f" or {', '.join(self.names)}" if self.names else ""
             letters = ", L (the last day), LW (the last weekday)" if self.letters else ""
             kinds = f"a number from {self.low} to {self.top}{names}{letters}"
-            reason = f"{self.name}: expected *, {kinds}, not {quoted(text)}"
-            raise InvalidRequest(self.member, reason, position=position)
+            raise must_be(self.member, f"*, {kinds}", text, part=self.name, position=position)
         return named
 
     def step(self, text: str, position: int) -> int:
         """Returns a number of 1 or more."""
         width = int(text) if text.isascii() and text.isdigit() else 0
         if width < 1:
-            reason = f"{self.name}: expected a step of 1 or more, not {quoted(text)}"
-            raise InvalidRequest(self.member, reason, position=position)
+            raise must_be(self.member, "1 or more", text, part=f"the step of {self.name}", position=position)
         return width
 
     def mask(self, text: str, position: int) -> int:
@@ -69,8 +67,8 @@ class Field:
                 raise InvalidRequest(self.member, f"{self.name}: * cannot begin a range", position=position + 1)
             low, high = self.low, self.last
         else:
-            low = self.value(begin, position)
-            high = self.value(end, position + len(begin) + 1) if dash else self.last if slash else low
+            low = self.value(begin or item, position)
+            high = self.value(end or body, position + len(begin) + 1) if dash else self.last if slash else low
         if low > high and (dash or low > self.top):
             reason = f"{self.name}: the range {shown(body)} runs backwards; {self._forwards(begin, low, high)}"
             raise InvalidRequest(self.member, reason, position=position)
@@ -100,7 +98,7 @@ def split(text: str, fields: Sequence[Field]) -> list[tuple[int, str]]:
     if len(words) != len(fields):
         surplus = words[len(fields)][0] if len(words) > len(fields) else len(text)
         names = ", ".join(field.name for field in fields)
-        reason = f"expected {len(fields)} fields ({names}), found {len(words)}"
+        reason = f"must have {len(fields)} fields ({names}), not {len(words)} as in {shown(text)}"
         raise InvalidRequest(fields[0].member, reason, position=surplus)
     return words
 
@@ -111,11 +109,3 @@ def steps_over_all_hours(text: str, mask: int) -> bool:
         return False
     width = (mask >> 1 & -(mask >> 1)).bit_length()
     return mask == sum(1 << hour for hour in range(0, 24, width))
-
-
-def quoted(text: str) -> str:
-    return f'"{shown(text)}"' if text else "nothing"
-
-
-def shown(text: str) -> str:
-    return text if len(text) <= 12 else f"{text[:9]}..."

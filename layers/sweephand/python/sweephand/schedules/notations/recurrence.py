@@ -24,6 +24,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sweephand.base.errors import never_fires
 from sweephand.schedules.grids import months
 from sweephand.schedules.grids.calendar_masks import bits
 from sweephand.schedules.grids.clock import DAY_S, Clock
@@ -42,7 +43,7 @@ from sweephand.schedules.notations.shapes import (
     at_hours,
 )
 from sweephand.schedules.rule import Steps
-from sweephand.schedules.text import english, members
+from sweephand.schedules.text import english
 from sweephand.schedules.zones.localtime import EPOCH, Gap, MonthOverflow, Overlap, instant_text, wall_text
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _anchored(spec: Spec, rules: Rules, beginning: Beginning) -> Facts:
     if beginning.start is None:
         facts["earliest"] = beginning.now + 1
     if not elapsed and _pattern(spec, rules).after(-2 * DAY_S) is None:
-        raise members.never_fires(FIELD, "none of the times of its schedule lies on its grid")
+        raise never_fires(FIELD, "none of the times of its schedule lies on its grid")
     return facts
 
 

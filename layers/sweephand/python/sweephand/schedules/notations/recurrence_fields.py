@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from operator import or_
 from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import Schema, items, request, text, whole
-from sweephand.schedules.text import members
+from sweephand.base.members import fields
 from sweephand.schedules.text.english import WEEKDAYS
 
 FIELD = "recurrence"
@@ -90,18 +90,17 @@ def read_spec(value: object) -> Spec:
             if value.get(name) is not None:
                 reason = "belongs next to `recurrence`, as a member of the schedule"
                 raise InvalidRequest(f"{FIELD}.{name}", reason, code="UNKNOWN_MEMBER")
-    given = members.record(value, FIELD, ("frequency", "interval", "schedule"), EXPECTED)
-    units = list(LONGEST)
+    given = fields.members(value, FIELD, ("frequency", "interval", "schedule"), wanted=EXPECTED)
     if "frequency" not in given:
-        raise InvalidRequest(f"{FIELD}.frequency", f"is needed: {', '.join(units[:-1])} or {units[-1]}")
-    unit = units[members.named(given["frequency"], f"{FIELD}.frequency", units)]
-    interval = members.whole(given.get("interval", 1), f"{FIELD}.interval", 1, LONGEST[unit])
+        raise InvalidRequest(f"{FIELD}.frequency", f"is required: one of {', '.join(LONGEST)}")
+    unit = fields.one_of(given["frequency"], f"{FIELD}.frequency", LONGEST, any_case=True)
+    interval = fields.whole(given.get("interval", 1), f"{FIELD}.interval", 1, LONGEST[unit])
     return Spec(unit, interval, **_schedule(given.get("schedule", {}), unit))
 
 
 def _schedule(value: object, unit: str) -> dict[str, int]:
     path = f"{FIELD}.schedule"
-    given = members.record(value, path, tuple(MOST), 'an object such as {"minutes": [0, 30], "hours": [6]}')
+    given = fields.members(value, path, MOST, wanted='an object such as {"minutes": [0, 30], "hours": [6]}')
     lists = {name: _list(each, f"{path}.{name}", MOST[name]) for name, each in given.items()}
     lists = {name: each for name, each in lists.items() if each}
     for name, needed in _ONLY_WITH.items():
@@ -111,34 +110,34 @@ def _schedule(value: object, unit: str) -> dict[str, int]:
         raise InvalidRequest(f"{path}.monthlyOccurrences", "must not be combined with monthDays")
     month_days = _month_days(lists.get("monthDays", []), f"{path}.monthDays")
     return {
-        "minutes": _mask(lists.get("minutes", []), f"{path}.minutes", partial(members.whole, least=0, most=59)),
-        "hours": _mask(lists.get("hours", []), f"{path}.hours", partial(members.whole, least=0, most=23)),
-        "week_days": _mask(lists.get("weekDays", []), f"{path}.weekDays", partial(members.named, names=MONDAY_FIRST)),
+        "minutes": _mask(lists.get("minutes", []), f"{path}.minutes", partial(fields.whole, lowest=0, highest=59)),
+        "hours": _mask(lists.get("hours", []), f"{path}.hours", partial(fields.whole, lowest=0, highest=23)),
+        "week_days": _mask(lists.get("weekDays", []), f"{path}.weekDays", _weekday),
         "month_days": sum(1 << day for day in month_days if day > 0),
         "from_end": sum(1 << -day for day in month_days if day < 0),
         "nth": _nth(lists.get("monthlyOccurrences", []), f"{path}.monthlyOccurrences"),
     }
 
 
-def _list(value: object, path: str, most: int) -> list[object]:
+def _list(value: object, path: str, most: int) -> Sequence[object]:
     """Reads a list. A single number is a list of one."""
     if isinstance(value, int) and not isinstance(value, bool):
         return [value]
-    if not isinstance(value, list):
-        raise InvalidRequest(path, f"expected a list, not {members.kind_of(value)}")
-    if len(value) > most:
-        raise InvalidRequest(path, f"{len(value)} entries are more than {most}")
-    return value
+    return fields.listed(value, path, most)
 
 
-def _mask(values: list[object], path: str, read: Callable[[object, str], int]) -> int:
+def _weekday(value: object, path: str) -> int:
+    return MONDAY_FIRST.index(fields.one_of(value, path, MONDAY_FIRST, any_case=True))
+
+
+def _mask(values: Sequence[object], path: str, read: Callable[[object, str], int]) -> int:
     return reduce(or_, (1 << read(each, f"{path}[{n}]") for n, each in enumerate(values)), 0)
 
 
-def _month_days(values: list[object], path: str) -> set[int]:
-    days = {members.whole(each, f"{path}[{n}]", -31, 31): n for n, each in enumerate(values)}
+def _month_days(values: Sequence[object], path: str) -> set[int]:
+    days = {fields.whole(each, f"{path}[{n}]", -31, 31): n for n, each in enumerate(values)}
     if 0 in days:
-        raise InvalidRequest(f"{path}[{days[0]}]", "0 is not a day: expected 1 to 31, or -1 (the last) to -31")
+        raise fields.must_be(f"{path}[{days[0]}]", "1 to 31, or -1 (the last) to -31", 0)
     return set(days)
 
 
@@ -150,18 +149,17 @@ def _in_lower_case(value: object) -> object:
     return lower if len(lower) == len(value) else value
 
 
-def _nth(values: list[object], path: str) -> int:
+def _nth(values: Sequence[object], path: str) -> int:
     mask = 0
     for n, each in enumerate(values):
         here = f"{path}[{n}]"
-        given = members.record(_in_lower_case(each), here, ("day", "occurrence"), 'an object such as {"day": "friday"}')
-        if "day" not in given:
-            raise InvalidRequest(f"{here}.day", "is needed: the name of a weekday")
-        weekday = members.named(given["day"], f"{here}.day", MONDAY_FIRST)
+        wanted = 'an object such as {"day": "friday"}'
+        given = fields.members(_in_lower_case(each), here, ("day", "occurrence"), wanted=wanted)
+        weekday = _weekday(fields.required(given, "day", here), f"{here}.day")
         which = 0
         if "occurrence" in given:
-            which = members.whole(given["occurrence"], f"{here}.occurrence", -5, 5)
+            which = fields.whole(given["occurrence"], f"{here}.occurrence", -5, 5)
             if which == 0:
-                raise InvalidRequest(f"{here}.occurrence", "0 is not an occurrence: expected 1..5 or -5..-1 (the last)")
+                raise fields.must_be(f"{here}.occurrence", "1 to 5, or -1 (the last) to -5", which)
         mask |= 1 << 11 * weekday + (which if which >= 0 else 5 - which)
     return mask

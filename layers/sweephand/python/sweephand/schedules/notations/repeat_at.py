@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sweephand.base import json_schema
-from sweephand.base.errors import InvalidRequest
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.schedules.grids.clock import DAY_S, Clock
 from sweephand.schedules.grids.days import EachNth, OnDays
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations.shapes import ON_THE_CLOCK, Beginning, Compiled, Facts, Rules, check_no_overflow
-from sweephand.schedules.text import english, members
+from sweephand.schedules.text import english
 from sweephand.schedules.zones.localtime import Gap, Overlap
 
 with lazy():
@@ -19,21 +19,21 @@ FIELD = "repeatAt"
 EXPECTED = "a time of day such as 4.40pm, 18:40 or 17.20:30, or a date of ISO 8601 or RFC 2822"
 DEFAULTS = ON_THE_CLOCK
 SCHEMA = json_schema.text(
-    1, members.LONGEST_WORDS, description="Daily at a time, such as `4.40pm`, `18.40` or `17.20:30`."
+    1, fields.LONGEST_WORDS, description="Daily at a time, such as `4.40pm`, `18.40` or `17.20:30`."
 )
 
 
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - every day has its time
     """Returns wall seconds since midnight. Raises InvalidRequest for a value that is neither a time nor a date."""
     check_no_overflow(rules, "it runs each day")
-    text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
+    text = fields.notation(value, FIELD, EXPECTED, longest=fields.LONGEST_WORDS)
     if iso_dates.looks_like_one(text):
         written = iso_dates.read(text, FIELD)
         return (written.wall if written.second is None else rules.zone.wall(written.second)) % DAY_S
     lead = len(text) - len(text.lstrip())
     found = relative_dates.time_at(text, lead, FIELD)
     if found is None or text[found.end :].strip():
-        raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=lead if found is None else found.end)
+        raise fields.must_be(FIELD, EXPECTED, text, position=lead if found is None else found.end)
     return found.second
 
 

@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.schedules.notations.shapes import Rules
 from sweephand.schedules.text import duration, instants, iso_dates
 
@@ -40,10 +41,12 @@ def read(text: str, field: str, rules: Rules) -> Repeating:
     parts = text.split("/")
     head = _HEAD.fullmatch(parts[0])
     if head is None or len(parts) not in (2, 3):
-        raise InvalidRequest(field, f"expected {EXPECTED}", position=0)
+        raise fields.must_be(field, EXPECTED, text, position=0)
     times = int(head[1]) if head[1] and head[1] != "-1" else None  # the standard writes "without end" as -1 too
     if times is not None and not 1 <= times <= _MOST:
-        raise InvalidRequest(field, f"expected R, or R and a number from 1 to {_MOST:,}", position=1)
+        raise fields.must_be(
+            field, f"R, or R and a number from 1 to {_MOST:,}", parts[0], part="its beginning", position=1
+        )
     places = [len(parts[0]) + 1, len(parts[0]) + len(parts[1]) + 2]
     if len(parts) == 2:
         return Repeating(_step(parts[1], field, places[0]), None, times, False, places[0])
@@ -62,7 +65,7 @@ def read(text: str, field: str, rules: Rules) -> Repeating:
 
 def _step(text: str, field: str, position: int) -> duration.Duration:
     if text[:1] != "P":
-        raise InvalidRequest(field, 'expected a duration such as "PT1H"', position=position)
+        raise fields.must_be(field, 'a duration such as "PT1H"', text, part="its step", position=position)
     try:
         return duration.read(text, field)
     except InvalidRequest as refused:
@@ -72,7 +75,8 @@ def _step(text: str, field: str, position: int) -> duration.Duration:
 def _instant(text: str, field: str, position: int, rules: Rules) -> tuple[int, int | None]:
     """Returns (`at`, `unread`) of an ISO 8601 date, with a time of day or at midnight. No offset means wall time."""
     if not text[:4].isdigit() or " " in text:
-        raise InvalidRequest(field, "expected a date, or a date and time such as 2027-01-01T00:00Z", position=position)
+        wanted = "a date, or a date and time such as 2027-01-01T00:00Z"
+        raise fields.must_be(field, wanted, text, part="its date", position=position)
     try:
         stated = iso_dates.read(text, field)
         return instants.resolve(stated, field, rules.zone, rules.gap, rules.overlap), stated.unread(rules.zone)

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 from sweephand.base import json_schema
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.schedules.grids.clock import DAY_S
 from sweephand.schedules.grids.sets import Also, Without, joined, nth_after
 from sweephand.schedules.grids.wallclock import OnWallClock, certain_gap
 from sweephand.schedules.notations import rrule_parts
-from sweephand.schedules.notations.fields import shown
 from sweephand.schedules.notations.rrule_parts import DAILY, FIELD, Recur
 from sweephand.schedules.notations.rrule_pattern import Pattern, gap_s, pattern
 from sweephand.schedules.notations.shapes import (
@@ -37,7 +37,7 @@ from sweephand.schedules.notations.shapes import (
     check_no_overflow,
 )
 from sweephand.schedules.rule import MovedBy, Never, Series, Undecided, Window
-from sweephand.schedules.text import members
+from sweephand.schedules.text.instants import A_ZONE
 from sweephand.schedules.zones.localtime import (
     FIRST_SECOND,
     LAST_SECOND,
@@ -55,7 +55,7 @@ with lazy():
 DEFAULTS: Defaults = {**ON_THE_CLOCK, "dstGap": "shift"}
 SCHEMA = json_schema.text(
     1,
-    members.LONGEST_TEXT,
+    fields.LONGEST_TEXT,
     description="A recurrence rule of RFC 5545, such as `FREQ=WEEKLY;BYDAY=MO,FR`, "
     "or lines with DTSTART, RRULE, RDATE and EXDATE.",
 )
@@ -96,7 +96,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     of one), "marked" (dates that a clock change touches, from `_marks`), and "now" if the beginning is the creation.
     """
     check_no_overflow(rules, "RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month")
-    text = members.text(value, FIELD, EXPECTED, lines=True)
+    text = fields.notation(value, FIELD, EXPECTED, lines=True)
     folds = [(found.start(), found[0]) for found in _FOLD.finditer(text)]
     try:
         return _read(_lines(_FOLD.sub("", text)), rules, beginning)
@@ -133,7 +133,9 @@ def _read(lines: list[Line], rules: Rules, beginning: Beginning) -> Facts:
     elif begin is not None and also:  # dates alone, of which the beginning is the first
         also.update(_instants(_first_stamp(begin, rules), rules.zone, rules))
     else:
-        raise InvalidRequest(FIELD, f"expected {EXPECTED}", position=0)
+        names = ", ".join(dict.fromkeys(line.name for line in lines))
+        reason = f"must have an RRULE, or DTSTART with RDATE; it has only {names}"
+        raise InvalidRequest(FIELD, reason, position=0)
     until_at = facts.pop("until_at", None)
     if not also and until_at is not None and facts["last"] < facts["first"]:
         reason = f"UNTIL: lies before the beginning, {instant_text(facts['first'])}"
@@ -180,7 +182,7 @@ def reads_clock(facts: Facts) -> bool:  # noqa: ARG001 - each rule begins at a w
 def zone_named(value: object) -> str | None:
     """Returns the zone that the rule itself names, UTC if DTSTART ends in Z; None if it names none."""
     try:
-        text = members.text(value, FIELD, EXPECTED, lines=True)
+        text = fields.notation(value, FIELD, EXPECTED, lines=True)
         begin = _one("DTSTART", _lines(_FOLD.sub("", text)))
     except InvalidRequest:
         return None
@@ -252,7 +254,7 @@ def _line(text: str, begin: int) -> Line:
     name, *parameters = head[indent:].split(";")
     name, blank = name.upper(), len(value) - len(value.lstrip())
     if name not in ("DTSTART", "RRULE", "RDATE", "EXDATE"):
-        raise InvalidRequest(FIELD, f"{shown(name)}: expected {EXPECTED}", position=begin + indent)
+        raise fields.must_be(FIELD, EXPECTED, text, position=begin + indent)
     where, position = None, begin + indent + len(name) + 1
     for parameter in parameters:
         key, _, written = parameter.partition("=")
@@ -260,7 +262,7 @@ def _line(text: str, begin: int) -> Line:
         if name != "RRULE" and key.upper() == "TZID":
             where = _known_zone(setting, position + len(key) + 1)
         elif name == "RRULE" or key.upper() != "VALUE" or setting.upper() not in ("DATE", "DATE-TIME", "PERIOD"):
-            raise InvalidRequest(FIELD, f"{name}: {shown(parameter)} is not supported here", position=position)
+            raise InvalidRequest(FIELD, f"{name}: {fields.shown(parameter)} is not supported here", position=position)
         position += len(parameter) + 1
     return Line(name, where, value[blank:].upper(), begin + len(head) + 1 + blank)
 
@@ -269,14 +271,13 @@ def _known_zone(name: str, position: int) -> Zone:
     try:
         return zone(name)
     except KeyError:
-        known = 'TZID: expected an IANA zone such as "Europe/Berlin"'
-        raise InvalidRequest(FIELD, known, position=position) from None
+        raise fields.must_be(FIELD, A_ZONE, name, part="TZID", position=position) from None
 
 
 def _one(name: str, lines: list[Line]) -> Line | None:
     found = [line for line in lines if line.name == name]
     if len(found) > 1:
-        raise InvalidRequest(FIELD, f"expected one {name}, found {len(found)}", position=found[1].at)
+        raise InvalidRequest(FIELD, f"must have one {name}, not {len(found)}", position=found[1].at)
     return found[0] if found else None
 
 
@@ -310,15 +311,15 @@ def _first_stamp(line: Line, rules: Rules) -> Stamp:
 def _stamp(name: str, text: str, position: int) -> Stamp:
     found = _TIME.fullmatch(text)
     if found is None:
-        reason = f"{name}: expected a date or time such as 20270101 or 20270101T090000Z"
-        raise InvalidRequest(FIELD, reason, position=position)
+        wanted = "a date or time such as 20270101 or 20270101T090000Z"
+        raise fields.must_be(FIELD, wanted, text, part=name, position=position)
     year, month, day, hour, minute, second = (int(number or 0) for number in found.groups()[:6])
     if not 1970 <= year <= 2199:
-        raise InvalidRequest(FIELD, f"{name}: year {year} is outside 1970..2199", position=position)
+        raise fields.must_be(FIELD, "1970 to 2199", year, part=f"the year of {name}", position=position)
     try:
         written = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - a wall time has no zone
     except ValueError:
-        raise InvalidRequest(FIELD, f"{name}: the calendar has no {shown(text)}", position=position) from None
+        raise InvalidRequest(FIELD, f"{name}: the calendar has no {fields.shown(text)}", position=position) from None
     elapsed = written - _EPOCH
     return Stamp(elapsed.days * DAY_S + elapsed.seconds, found[7] == "Z", found[4] is None)
 

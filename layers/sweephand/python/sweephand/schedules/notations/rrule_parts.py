@@ -6,10 +6,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from sweephand.base.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest, never_fires
+from sweephand.base.members.fields import must_be, must_continue
 from sweephand.schedules.grids.rrule_days import DayRule
-from sweephand.schedules.notations.fields import shown
-from sweephand.schedules.text import members
 
 FIELD = "rrule"
 SECONDLY, MINUTELY, HOURLY, DAILY, WEEKLY, MONTHLY, YEARLY = range(7)
@@ -63,11 +62,10 @@ def parse(text: str, begin: int = 0) -> Recur:
     """
     parts = _parts(text, begin)
     if "FREQ" not in parts:
-        raise InvalidRequest(FIELD, 'expected FREQ=, as in "FREQ=WEEKLY;BYDAY=MO"', position=begin)
+        raise must_be(FIELD, 'a rule with FREQ, such as "FREQ=WEEKLY;BYDAY=MO"', text, position=begin)
     value, at = parts["FREQ"]
     if value not in FREQUENCIES:
-        reason = f'FREQ: expected one of {", ".join(FREQUENCIES)}, not "{shown(value)}"'
-        raise InvalidRequest(FIELD, reason, position=at)
+        raise must_be(FIELD, f"one of {', '.join(FREQUENCIES)}", value, part="FREQ", position=at)
     frequency = FREQUENCIES.index(value)
     lists = {name: _numbers(name, *parts[name]) if name in parts else () for name in _LISTS}
     weekdays, ordinals = _weekdays(*parts["BYDAY"]) if "BYDAY" in parts else (0, ())
@@ -103,9 +101,11 @@ def _parts(text: str, begin: int) -> dict[str, tuple[str, int]]:
         name, equals, value = part.partition("=")
         if name not in _LISTS and name not in _OTHER:
             known = ", ".join((*_OTHER, *_LISTS))
-            raise InvalidRequest(FIELD, f"{shown(name) or 'nothing'}: expected one of {known}", position=position)
+            raise must_be(FIELD, f"one of {known}", name, part="each part", position=position)
         if not equals or not value:
-            raise InvalidRequest(FIELD, f"{name}: expected = and a value", position=position + len(name))
+            raise must_continue(FIELD, f"= and a value after {name}", text, position - begin + len(name)).changed(
+                position=position + len(name)
+            )
         if name in parts:
             raise InvalidRequest(FIELD, f"{name} is given twice; leave one out", position=position)
         parts[name] = (value, position + len(name) + 1)
@@ -139,21 +139,20 @@ def _whole(name: str, parts: dict[str, tuple[str, int]]) -> int | None:
     value, position = parts[name]
     number = int(value) if value.isascii() and value.isdigit() and len(value) <= 10 else 0
     if not 1 <= number <= _MOST:
-        raise InvalidRequest(FIELD, f"{name}: expected a number from 1 to {_MOST:,}", position=position)
+        raise must_be(FIELD, f"a number from 1 to {_MOST:,}", value, part=name, position=position)
     return number
 
 
 def _numbers(name: str, text: str, position: int) -> tuple[int, ...]:
     """Returns a list of numbers within the bounds of the part, in ascending order, each once."""
     low, high = _LISTS[name]
-    bounds = f"{low}..{high}" if low >= 0 else f"1..{high} and {low}..-1"
+    bounds = f"{low} to {high}" if low >= 0 else f"1 to {high}, or {low} to -1"
     found = set()
     for item in text.split(","):
-        if not _NUMBER.fullmatch(item) or (low >= 0 and item[0] in "+-"):
-            raise InvalidRequest(FIELD, f"{name}: expected a number of {bounds}", position=position)
-        number = int(item)
+        is_number = _NUMBER.fullmatch(item) and not (low >= 0 and item[0] in "+-")
+        number = int(item) if is_number else low - 1
         if not low <= number <= high or (number == 0 and low < 0):
-            raise InvalidRequest(FIELD, f"{name}: {shown(item)} is outside {bounds}", position=position)
+            raise must_be(FIELD, bounds, item, part=name, position=position)
         if number == 60 and name == "BYSECOND":
             raise InvalidRequest(FIELD, "BYSECOND: 60 is a leap second, which no clock here reads", position=position)
         found.add(number)
@@ -167,14 +166,14 @@ def _weekdays(text: str, position: int) -> tuple[int, tuple[tuple[int, int], ...
     for item in text.split(","):
         found = _DAY.fullmatch(item)
         if found is None:
-            raise InvalidRequest(
-                FIELD, f"BYDAY: expected {', '.join(WEEKDAYS)}, or as in 2MO or -1FR", position=position
-            )
+            wanted = f"one of {', '.join(WEEKDAYS)}, or as in 2MO or -1FR"
+            raise must_be(FIELD, wanted, item, part="BYDAY", position=position)
         weekday = WEEKDAYS.index(found[2])
         if found[1]:
             which = int(found[1])
             if not 1 <= abs(which) <= 53:
-                raise InvalidRequest(FIELD, f"BYDAY: {shown(found[1])} is outside 1..53 and -53..-1", position=position)
+                wanted = "1 to 53, or -53 to -1"
+                raise must_be(FIELD, wanted, found[1], part=f"the number before {found[2]}", position=position)
             ordinals.add((which, weekday))
         else:
             mask |= 1 << weekday
@@ -184,7 +183,7 @@ def _weekdays(text: str, position: int) -> tuple[int, tuple[tuple[int, int], ...
 
 def _weekday(name: str, text: str, position: int) -> int:
     if text not in WEEKDAYS:
-        raise InvalidRequest(FIELD, f"{name}: expected one of {', '.join(WEEKDAYS)}", position=position)
+        raise must_be(FIELD, f"one of {', '.join(WEEKDAYS)}", text, part=name, position=position)
     return WEEKDAYS.index(text)
 
 
@@ -196,4 +195,4 @@ def _mask(numbers: tuple[int, ...]) -> int:
 
 
 def never(reason: str) -> InvalidRequest:
-    return members.never_fires(FIELD, reason)
+    return never_fires(FIELD, reason)

@@ -16,11 +16,12 @@ from math import gcd
 from typing import NamedTuple
 
 from sweephand.base import json_schema
-from sweephand.base.errors import InvalidRequest
+from sweephand.base.errors import InvalidRequest, never_fires
+from sweephand.base.members import fields
 from sweephand.schedules.grids.clock import Clock
 from sweephand.schedules.grids.days import ALL_YEARS, FIRST_YEAR, OfMonths, OnDays, month_table
 from sweephand.schedules.grids.wallclock import certain_gap
-from sweephand.schedules.notations.fields import shown, steps_over_all_hours
+from sweephand.schedules.notations.fields import steps_over_all_hours
 from sweephand.schedules.notations.shapes import (
     ON_THE_CLOCK,
     Beginning,
@@ -30,13 +31,13 @@ from sweephand.schedules.notations.shapes import (
     at_hours,
     check_no_overflow,
 )
-from sweephand.schedules.text import english, members
+from sweephand.schedules.text import english
 
 FIELD = "sapCron"
 DEFAULTS = ON_THE_CLOCK
 SCHEMA = json_schema.text(
     1,
-    members.LONGEST_TEXT,
+    fields.LONGEST_TEXT,
     description="Seven fields, as SAP writes them: year, month, day, weekday, hour, minute, second.",
 )
 EXPECTED = 'seven fields "Year Month Day DayOfWeek Hour Minute Second", such as "* * * mon:fri 2 30 0"'
@@ -96,7 +97,8 @@ class Field(NamedTuple):
         if found is None:
             numbers = f"a number from {self.least} to {self.high}, a:b or a:b/n"
             names = f"one of {', '.join(self.names)}, a:b, a:b/n or n.weekday such as -1.sun"
-            raise _refused(self.name, f"expected *, */n, {names if self.names else numbers}", at)
+            wanted = f"*, */n, {names if self.names else numbers}"
+            raise fields.must_be(FIELD, wanted, item, part=self.name, position=at)
         if found[2] is None:
             return _whole(found, self, at)
         first = self.value(found[2], at + found.start(2))
@@ -105,20 +107,19 @@ class Field(NamedTuple):
         last = self.value(found[3], at + found.start(3))
         last += 7 if self.names and last < first else 0  # sat:mon
         if not any(resolved(first, length) <= resolved(last, length) for length in _LENGTHS):
-            raise _refused(self.name, f"the range {shown(item)} runs backwards", at)
+            raise InvalidRequest(FIELD, f"{self.name}: the range {fields.shown(item)} runs backwards", position=at)
         return Span(first, last, _step(self.name, found[4], at + found.start(4)))
 
     def value(self, text: str, at: int) -> int:
         """Returns a number, or that of a name in any case."""
         if self.names:
             if text.lower() not in self.names:
-                raise _refused(self.name, f"{text} is none of {', '.join(self.names)}", at)
+                raise fields.must_be(FIELD, f"one of {', '.join(self.names)}", text, part=self.name, position=at)
             return self.names.index(text.lower()) + 1
         value = int(text)
-        if self.below and value == 0:
-            raise _refused(self.name, "there is no day 0", at)
-        if not self.least <= value <= self.high:
-            raise _refused(self.name, f"{shown(text)} is outside {self.least}..{self.high}", at)
+        if not self.least <= value <= self.high or (self.below and value == 0):
+            bounds = f"{self.least} to -1, or 1 to {self.high}" if self.below else f"{self.low} to {self.high}"
+            raise fields.must_be(FIELD, bounds, text, part=self.name, position=at)
         return value
 
 
@@ -130,9 +131,9 @@ _HOUR, _MINUTE, _SECOND = Field("hour", 0, 23), Field("minute", 0, 59), Field("s
 def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: ARG001 - a calendar needs no anchor
     """Returns the string in lower case with tidied blanks. Raises NEVER_FIRES for 30 February and the like."""
     check_no_overflow(rules, "SAP leaves such days out, and -1 is the last of a month")
-    text = members.text(value, FIELD, EXPECTED)
+    text = fields.notation(value, FIELD, EXPECTED)
     if not parse(text).days.ever():
-        raise members.never_fires(FIELD, "none of its years and months has a day that it names")
+        raise never_fires(FIELD, "none of its years and months has a day that it names")
     return " ".join(text.lower().split())
 
 
@@ -196,15 +197,11 @@ def _items(text: str, position: int) -> Iterator[tuple[int, str]]:
         position += len(item) + 1
 
 
-def _refused(name: str, reason: str, position: int) -> InvalidRequest:
-    return InvalidRequest(FIELD, f"{name}: {reason}", position=position)
-
-
 def _step(name: str, digits: str | None, position: int) -> int:
     """Returns the step; 1 if none is written. Raises InvalidRequest for a step of 0."""
     width = 1 if digits is None else int(digits)
     if width < 1:
-        raise _refused(name, "expected a step of 1 or more", position)
+        raise fields.must_be(FIELD, "1 or more", digits, part=f"the step of {name}", position=position)
     return width
 
 
@@ -213,7 +210,9 @@ def _whole(found: re.Match[str], field: Field, at: int) -> Span:
     width = _step(field.name, found[1], at + 2)
     first = -(-field.low // width) * width
     if first > field.high:
-        raise _refused(field.name, f"{shown(found[1])} divides none of {field.low}..{field.high}", at + 2)
+        raise fields.must_be(
+            FIELD, f"at most {field.high}", found[1], part=f"the step of {field.name}", position=at + 2
+        )
     return Span(first, field.high, width)
 
 
@@ -223,7 +222,8 @@ def _weekday(item: str, at: int) -> Span | Nth:
         return _WEEKDAY.span(item, at)
     which = int(nth[1])
     if not 1 <= abs(which) <= 5:
-        raise _refused(_WEEKDAY.name, f"{shown(nth[1])}. is outside -5..-1 and 1..5", at)
+        wanted = "1 to 5, or -5 to -1"
+        raise fields.must_be(FIELD, wanted, nth[1], part=f"the number before {nth[2]}", position=at)
     return Nth(which, _WEEKDAY.value(nth[2], at + nth.start(2)))
 
 
@@ -256,7 +256,7 @@ def _not_seven(text: str, found: int) -> str:
     SAP's documents once showed six: one form lacked the Day of Week, another (since corrected) the Second. Both are
     possible.
     """
-    reason = f"expected {EXPECTED}; found {found}"
+    reason = f"must be {EXPECTED}, not {found} field{'' if found == 1 else 's'}"
     if found != 6:
         return reason
     six = " ".join(text.split())

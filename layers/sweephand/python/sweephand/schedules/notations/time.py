@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from sweephand.base import json_schema
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.schedules.notations import at
 from sweephand.schedules.notations.shapes import Beginning, Defaults, Facts, Rules
-from sweephand.schedules.text import members
 from sweephand.schedules.zones.localtime import Gap, Overlap
 
 if TYPE_CHECKING:
@@ -25,12 +25,10 @@ with lazy():
 FIELD = "time"
 EXPECTED = 'words such as "tomorrow at 4pm" or "in 2 hours", a date of ISO 8601 or RFC 2822, or an object with a format'
 DEFAULTS: Defaults = at.DEFAULTS
-_WORDS = json_schema.text(1, members.LONGEST_WORDS)
+_WORDS = json_schema.text(1, fields.LONGEST_WORDS)
 SCHEMA: json_schema.Schema = {
     "oneOf": [
-        json_schema.text(
-            1, members.LONGEST_WORDS, description="`tomorrow at 4pm`, `in 2 hours`, ISO 8601 or RFC 2822."
-        ),
+        json_schema.text(1, fields.LONGEST_WORDS, description="`tomorrow at 4pm`, `in 2 hours`, ISO 8601 or RFC 2822."),
         json_schema.request({"date": _WORDS, "format": _WORDS}, ("date",)),
     ],
     "description": "One instant, as SAP's callers write it. Words are read when the schedule is created.",
@@ -56,7 +54,7 @@ def _written(value: object, rules: Rules, now: int) -> Written:
     """Reads the value. The grammars are loaded here, because a sweeper that loads a schedule needs none of them."""
     if isinstance(value, dict):
         return dates.read(value, FIELD, now, rules.zone)
-    text = members.text(value, FIELD, EXPECTED, longest=members.LONGEST_WORDS)
+    text = fields.notation(value, FIELD, EXPECTED, longest=fields.LONGEST_WORDS)
     if iso_dates.looks_like_one(text):
         return iso_dates.read(text, FIELD)
     return relative_dates.read(text, FIELD, now, rules.zone, rules.overlap)

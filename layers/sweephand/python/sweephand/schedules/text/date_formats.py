@@ -13,6 +13,7 @@ from datetime import date
 from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT
 from sweephand.schedules.text.english import MONTHS
 from sweephand.schedules.text.instants import Written
@@ -129,15 +130,15 @@ def read(text: str, format_: str, field: str, now_wall: int) -> Written:
             continue
         found = kind.shape.match(text, position, end)
         if found is None:
-            raise InvalidRequest(f"{field}.date", f"expected the {kind.name} ({token})", position=position)
+            raise fields.must_continue(f"{field}.date", f"the {kind.name} ({token})", text, position)
         if kind.name in parts:
             raise InvalidRequest(f"{field}.format", f"{token}: the {kind.name} is given twice")
         parts[kind.name] = kind.value(found, f"{field}.date")
         position = found.end()
     if position != end:
-        raise InvalidRequest(f"{field}.date", "expected the end of the string, by the format", position=position)
+        raise fields.must_end(f"{field}.date", text, position, "the format ends there")
     if not parts:
-        raise InvalidRequest(f"{field}.format", "expected at least one token, such as YYYY-MM-DD", position=0)
+        raise fields.must_be(f"{field}.format", "tokens such as YYYY-MM-DD", format_, position=0)
     return _written(parts, f"{field}.date", now_wall)
 
 
@@ -159,11 +160,11 @@ def _literal(text: str, position: int, token: str, field: str) -> int:
     if token.isspace():
         blanks = _BLANKS.match(text, position)
         if blanks is None:
-            raise InvalidRequest(field, "expected a space, by the format", position=position)
+            raise fields.must_continue(field, "a space", text, position)
         return blanks.end()
     wanted = token[1:-1] if token[0] == "[" and len(token) > 1 else token
     if not text.startswith(wanted, position):
-        raise InvalidRequest(field, f'expected "{wanted}", by the format', position=position)
+        raise fields.must_continue(field, f'"{wanted}"', text, position)
     return position + len(wanted)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweephand.base.errors import InvalidRequest
 from sweephand.base.lazy import lazy
-from sweephand.schedules.text import instants, iso_dates, members
+from sweephand.base.members import fields
+from sweephand.schedules.text import instants, iso_dates
 
 if TYPE_CHECKING:
     from sweephand.schedules.text.instants import Written
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 with lazy():
     from sweephand.schedules.text import date_formats
-
-_SHAPE = 'an object such as {"date": "2027-10-20 04:30", "format": "YYYY-MM-DD HH:mm"}'
 
 
 def read(value: object, field: str, now: int, where: Zone) -> Written:
@@ -26,14 +24,13 @@ def read(value: object, field: str, now: int, where: Zone) -> Written:
     """
     if not isinstance(value, dict):
         return iso_dates.read(value, field)
-    unknown = [name for name in value if name not in ("date", "format")]
-    if unknown or not isinstance(value.get("date"), str):
-        raise InvalidRequest(field, f"expected {_SHAPE}")
-    if value.get("format") is None:
-        return iso_dates.read(value["date"], f"{field}.date")
-    longest = members.LONGEST_WORDS
-    text = members.text(value["date"], f"{field}.date", "a date", longest=longest)
-    format_ = members.text(value["format"], f"{field}.format", "tokens such as YYYY-MM-DD", longest=longest)
+    given = fields.members(value, field, ("date", "format"))
+    written = fields.required(given, "date", field)
+    if "format" not in given:
+        return iso_dates.read(written, f"{field}.date")
+    longest = fields.LONGEST_WORDS
+    text = fields.notation(written, f"{field}.date", "a date", longest=longest)
+    format_ = fields.notation(given["format"], f"{field}.format", "tokens such as YYYY-MM-DD", longest=longest)
     return date_formats.read(text, format_, field, where.wall(now))
 
 

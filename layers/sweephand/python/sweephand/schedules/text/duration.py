@@ -9,12 +9,11 @@ import re
 from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
-from sweephand.schedules.text import members
+from sweephand.base.members import fields
 
 EXPECTED = 'a duration such as "5m", "10 seconds" or "PT10S"'
 INTERVAL = 'a number of seconds, minutes, hours, days, weeks, months or years, such as "2 hours"'
-LONGEST_WORDS = 100
-_ONE_SECOND: int = 10**LONGEST_WORDS  # so that every decimal is whole
+_ONE_SECOND: int = 10**fields.LONGEST_WORDS  # so that every decimal is whole
 _WORDS = re.compile(r"([0-9]+) +([a-z]+)", re.ASCII | re.IGNORECASE)
 _PART = re.compile(r"([0-9]+)(?:\.([0-9]+))? +([a-z]+)", re.ASCII | re.IGNORECASE)
 _SUM = re.compile(rf"{_PART.pattern}(?:(?:, *| +and +){_PART.pattern})*", re.ASCII | re.IGNORECASE)
@@ -43,7 +42,7 @@ def read(value: object, field: str) -> Duration:
     In ISO 8601, a day has 24 hours; months and years are calendar units.
     Raises InvalidRequest with the position of the first character that does not fit.
     """
-    text = members.text(value, field, EXPECTED)
+    text = fields.notation(value, field, EXPECTED)
     if text[0] == "P":
         return _iso(text, field)
     return _time_span(text, field) if ":" in text else _words(text, field)
@@ -54,13 +53,12 @@ def _time_span(text: str, field: str) -> Duration:
     found = _TIME_SPAN.fullmatch(text)
     if found is None:
         begun = _TIME_SPAN_BEGUN.match(text)
-        raise InvalidRequest(
-            field, "expected [days.]hh:mm:ss, such as 00:05:00 or 1.02:03:04", position=begun.end() if begun else 0
-        )
+        wanted = "[days.]hh:mm:ss, such as 00:05:00 or 1.02:03:04"
+        raise fields.must_be(field, wanted, text, position=begun.end() if begun else 0)
     for group, name, highest in ((2, "hours", 23), (3, "minutes", 59), (4, "seconds", 59)):
         if int(found[group]) > highest:
-            reason = f"{name} {found[group]} is outside 0..{highest}"
-            raise InvalidRequest(field, reason, position=found.start(group))
+            position = found.start(group)
+            raise fields.must_be(field, f"0 to {highest}", found[group], part=name, position=position)
     days, hours, minutes, seconds = (int(found[group] or 0) for group in range(1, 5))
     whole = days * 86_400 + hours * 3600 + minutes * 60 + seconds
     return Duration(_up(whole, part=bool(found[5] and found[5].strip(".0"))), 0)
@@ -77,20 +75,19 @@ def read_interval(value: object, field: str) -> int:
     and sums are accepted: "1.5 hours", "1 hour and 30 minutes". Raises InvalidRequest for less than a second, negative
     values, numbers in words and any other unit.
     """
-    text = members.text(value, field, INTERVAL, longest=LONGEST_WORDS)
+    text = fields.notation(value, field, INTERVAL, longest=fields.LONGEST_WORDS)
     lead = len(text) - len(text.lstrip())
     found = _SUM.fullmatch(text.strip())
     if found is None:
-        raise InvalidRequest(field, f"expected {INTERVAL}", position=0)
+        raise fields.must_be(field, INTERVAL, text, position=0)
     total = 0
     for part in _PART.finditer(text):
         unit_s = _INTERVAL_S.get(part[3].lower().removesuffix("s"))
         if unit_s is None:
-            raise InvalidRequest(field, f"expected {INTERVAL}", position=part.start(3))
-        total += int(part[1] + (part[2] or "").ljust(LONGEST_WORDS, "0")) * unit_s
+            raise fields.must_be(field, INTERVAL, text, position=part.start(3))
+        total += int(part[1] + (part[2] or "").ljust(fields.LONGEST_WORDS, "0")) * unit_s
     if total < _ONE_SECOND:
-        reason = "expected 1 or more" if total == 0 else "expected at least one second"
-        raise InvalidRequest(field, reason, position=lead)
+        raise fields.must_be(field, "1 second or more", text, position=lead)
     return -(-total // _ONE_SECOND)
 
 
@@ -100,7 +97,7 @@ def _words(text: str, field: str) -> Duration:
     found = _WORDS.fullmatch(text)
     if found is None:
         number = _NUMBER.match(text)
-        raise InvalidRequest(field, f"expected {EXPECTED}", position=number.end() if number else 0)
+        raise fields.must_be(field, EXPECTED, text, position=number.end() if number else 0)
     unit = found[2].lower().removesuffix("s")
     if unit in ("month", "year"):
         iso = f"P{found[1]}{unit[0].upper()}" if len(found[1]) < 5 else f"P1{unit[0].upper()}"
@@ -108,7 +105,8 @@ def _words(text: str, field: str) -> Duration:
             field, f"a {unit} has no fixed length; for calendar {unit}s write {iso}", position=found.start(2)
         )
     if unit not in _UNIT_S:
-        raise InvalidRequest(field, "expected seconds, minutes, hours, days or weeks", position=found.start(2))
+        wanted = "seconds, minutes, hours, days or weeks"
+        raise fields.must_be(field, wanted, found[2], part="the unit", position=found.start(2))
     return Duration(int(found[1]) * _UNIT_S[unit], 0)
 
 
@@ -121,16 +119,15 @@ def _iso(text: str, field: str) -> Duration:
         if text[position : position + 1] == "T" and units is _DATE_PART:
             position, units, left = position + 1, _TIME_PART, "HMS"
         if not left:
-            raise InvalidRequest(field, "expected the end of the string", position=position)
+            raise fields.must_end(field, text, position)
         number = _NUMBER.match(text, position)
         if number is None:
-            raise InvalidRequest(field, f"expected a whole number and one of {', '.join(left)}", position=position)
+            raise fields.must_continue(field, f"a whole number and one of {', '.join(left)}", text, position)
         fraction = _FRACTION.match(text, number.end())
         end = number.end() if fraction is None else fraction.end()
         letter = text[end : end + 1]
         if not letter or letter not in left:
-            reason = f"expected one of {', '.join(left)} after {text[number.start() : end][:40]}"
-            raise InvalidRequest(field, reason, position=end)
+            raise fields.must_continue(field, f"one of {', '.join(left)}", text, end)
         kind, size = units[letter]
         sums[kind] += int(number[0]) * size
         left = left[left.index(letter) + 1 :]
@@ -141,8 +138,7 @@ def _iso(text: str, field: str) -> Duration:
             reason = "months and years have no fraction, because they have no fixed length"
             raise InvalidRequest(field, reason, position=number.end())
         if position < len(text):
-            reason = "expected the end of the string: only the last part has a fraction"
-            raise InvalidRequest(field, reason, position=position)
+            raise fields.must_end(field, text, position, "only the last part has a fraction")
         seconds, rest = divmod(int(fraction[1]) * size, 10 ** len(fraction[1]))
         sums["seconds"] += seconds
         part = rest > 0

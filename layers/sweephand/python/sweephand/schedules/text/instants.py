@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sweephand.base.errors import InvalidRequest
-from sweephand.schedules.text import members
+from sweephand.base.errors import InvalidRequest, never_fires
+from sweephand.base.members import fields
 from sweephand.schedules.zones import localtime
 from sweephand.schedules.zones.localtime import (
     FIRST_SECOND,
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
 SCHEMA: Mapping[str, Any] = {
     "type": "string",
-    "maxLength": members.LONGEST_TEXT,
+    "maxLength": fields.LONGEST_TEXT,
     "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
     "description": "RFC 3339, years 1970 to 2199. Without an offset, it is wall time in `timezone`. "
     "Fractions are rounded up.",
 }
 """Written out, because every function that starts loads this module."""
+A_ZONE = 'an IANA zone such as "Europe/Berlin"'
 EXAMPLE = "an RFC 3339 instant such as 2027-01-01T09:00:00Z"
 _GRAMMAR = (
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
@@ -87,14 +88,14 @@ def parse_instant(value: object, field: str, zone: ZoneInfo | None = None) -> da
 
 def read(value: object, field: str) -> Written:
     """Reads RFC 3339 strictly. The offset may be missing. Raises InvalidRequest."""
-    text = members.text(value, field, EXAMPLE)
+    text = fields.notation(value, field, EXAMPLE)
     found = re.fullmatch(_GRAMMAR, text, re.ASCII)
     if found is None:
-        raise InvalidRequest(field, f"expected {EXAMPLE}", position=_first_odd(text))
+        raise fields.must_be(field, EXAMPLE, text, position=_first_odd(text))
     for position, name, least, most in _BOUNDS:
         digits = text[position : position + (4 if name == "year" else 2)]
         if not least <= int(digits) <= most:
-            raise InvalidRequest(field, f"{name} {digits} is outside {least}..{most}", position=position)
+            raise fields.must_be(field, f"{least} to {most}", digits, part=name, position=position)
     year, month, day, hour, minute, second = (int(found[group]) for group in range(1, 7))
     try:
         written = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - wall time
@@ -109,12 +110,11 @@ def read(value: object, field: str) -> Written:
 
 def read_zone(value: object, field: str = "timezone") -> Zone:
     """Reads the name of an IANA zone. Raises InvalidRequest."""
-    name = members.text(value, field, 'an IANA zone such as "Europe/Berlin"')
+    name = fields.notation(value, field, A_ZONE)
     try:
         return localtime.zone(name)
     except KeyError:
-        known = f'expected an IANA zone such as "Europe/Berlin" (data {IANA_VERSION})'
-        raise InvalidRequest(field, known, position=0) from None
+        raise fields.must_be(field, f"{A_ZONE} (data {IANA_VERSION})", name, position=0) from None
 
 
 def resolve(written: Written, field: str, where: Zone, gap: Gap | None = None, overlap: Overlap | None = None) -> int:
@@ -125,7 +125,7 @@ def resolve(written: Written, field: str, where: Zone, gap: Gap | None = None, o
     """
     second = written.second if written.second is not None else _on_clock(written.wall, field, where, gap, overlap)
     if not FIRST_SECOND <= second <= LAST_SECOND:
-        raise InvalidRequest(field, "the instant is outside the years 1970..2199 in UTC", position=0)
+        raise InvalidRequest(field, "must be in the years 1970 to 2199 in UTC", position=0)
     return second
 
 
@@ -153,7 +153,7 @@ def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Over
             position=0,
         )
     if gap is Gap.SKIP:
-        raise members.never_fires(field, f"the clock in {where.name} never reads {wall_text(wall)}, and dstGap is skip")
+        raise never_fires(field, f"the clock in {where.name} never reads {wall_text(wall)}, and dstGap is skip")
     return shifted if gap is Gap.SHIFT else next_valid
 
 
@@ -161,9 +161,8 @@ def _offset(found: re.Match[str], field: str) -> int:
     """Returns seconds east of UTC of `+hh:mm`; RFC 3339 allows up to 23:59."""
     hours, minutes = int(found[9]), int(found[10])
     if hours > 23 or minutes > 59:
-        raise InvalidRequest(
-            field, f"offset {found[8]}{found[9]}:{found[10]} is outside 23:59", position=found.start(8)
-        )
+        written = f"{found[8]}{found[9]}:{found[10]}"
+        raise fields.must_be(field, "at most 23:59", written, part="offset", position=found.start(8))
     return (-1 if found[8] == "-" else 1) * (hours * 3600 + minutes * 60)
 
 

@@ -10,8 +10,8 @@ import re
 from datetime import date
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.schedules.grids.calendar_masks import MONTHS_SHORT
-from sweephand.schedules.text import members
 from sweephand.schedules.text.instants import Written
 
 EXPECTED = "a date of ISO 8601 such as 2027-02-08T09:30:00Z or of RFC 2822 such as Mon, 08 Feb 2027 09:30:00 GMT"
@@ -53,7 +53,7 @@ _NAMED_OFFSETS_H |= {"EDT": -4, "EST": -5, "CDT": -5, "CST": -6, "MDT": -6, "MST
 
 def read(value: object, field: str) -> Written:
     """Returns the date of a string of up to 100 characters. Raises InvalidRequest with the position of the mistake."""
-    text = members.text(value, field, EXPECTED, longest=members.LONGEST_WORDS)
+    text = fields.notation(value, field, EXPECTED, longest=fields.LONGEST_WORDS)
     whole = text.strip()
     try:
         return _iso(whole, field) if whole[:4].isdigit() else _rfc_2822(_without_comments(text).strip(), field)
@@ -93,7 +93,7 @@ def within(name: str, digits: str, least: int, most: int, field: str, position: 
     """Returns the number. Raises InvalidRequest if it lies outside these bounds."""
     number = int(digits)
     if not least <= number <= most:
-        raise InvalidRequest(field, f"{name} {digits} is outside {least}..{most}", position=position)
+        raise fields.must_be(field, f"{least} to {most}", digits, part=name, position=position)
     return number
 
 
@@ -109,13 +109,13 @@ def _iso(text: str, field: str) -> Written:
     found = next((found for found in matches if _AFTER_DATE.match(text, found.end())), None)
     if found is None:
         furthest = max((found.end() for found in matches), default=0)
-        raise InvalidRequest(field, f"expected {EXPECTED}", position=furthest)
+        raise fields.must_be(field, EXPECTED, text, position=furthest)
     day = _day(found.groupdict(), found, field)
     position = found.end()
     if position == len(text):
         return Written(None, wall_of(day))
     if not found.groupdict().keys() & {"day", "ordinal"} and not found.groupdict().get("weekday"):
-        raise InvalidRequest(field, "expected the day before the time of day", position=position)
+        raise fields.must_continue(field, "a day before the time of day", text, position)
     position += 1
     time = _TIME.match(text, position)
     assert time is not None  # _AFTER_DATE has seen its first two digits
@@ -126,8 +126,7 @@ def _iso(text: str, field: str) -> Written:
         return Written(None, wall, rounded_up)
     offset = _OFFSET.fullmatch(text, position)
     if offset is None:
-        reason = "expected the end of the string, or an offset such as Z, +07:00, +0700 or +07"
-        raise InvalidRequest(field, reason, position=position)
+        raise fields.must_continue(field, "an offset such as Z, +07:00, +0700 or +07", text, position)
     if offset["zulu"]:
         return Written(wall, wall, rounded_up)
     east = offset_s(offset["sign"], offset["hours"], offset["minutes"], field, position)
@@ -175,14 +174,14 @@ def _clock_s(time: re.Match[str], field: str) -> int:
 def _rfc_2822(text: str, field: str) -> Written:
     found = _RFC_2822.fullmatch(text)
     if found is None:
-        raise InvalidRequest(field, f"expected {EXPECTED}", position=0)
+        raise fields.must_be(field, EXPECTED, text, position=0)
     day = _rfc_day(found, field)
     wall = wall_of(day) + _clock_s(found, field)
     if found["name"]:
         east_h = _NAMED_OFFSETS_H.get(found["name"].upper())
         if east_h is None:
-            known = ", ".join(_NAMED_OFFSETS_H)
-            raise InvalidRequest(field, f"expected one of {known}, or +hhmm", position=found.start("name"))
+            wanted = f"one of {', '.join(_NAMED_OFFSETS_H)}, or +hhmm"
+            raise fields.must_be(field, wanted, found["name"], part="offset", position=found.start("name"))
         return Written(wall - east_h * 3600, wall)
     if found["sign"]:
         return Written(
@@ -194,8 +193,8 @@ def _rfc_2822(text: str, field: str) -> Written:
 def _rfc_day(found: re.Match[str], field: str) -> date:
     """Reads the day. Two-digit years mean 1950 to 2049, as in the standard."""
     if found["month"].title() not in _MONTH_NAMES:
-        reason = f"expected a month from {', '.join(_MONTH_NAMES)}"
-        raise InvalidRequest(field, reason, position=found.start("month"))
+        wanted = f"one of {', '.join(_MONTH_NAMES)}"
+        raise fields.must_be(field, wanted, found["month"], part="month", position=found.start("month"))
     year = int(found["year"])
     if len(found["year"]) == 2:
         year += 2000 if year < 50 else 1900

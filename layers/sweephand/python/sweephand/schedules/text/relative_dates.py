@@ -6,12 +6,12 @@ calendar, at the same time of day unless one is given. Decision 0025 defines the
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import date
 from typing import NamedTuple
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.schedules.grids.calendar_masks import month_length
 from sweephand.schedules.text import iso_dates
 from sweephand.schedules.text.english import WEEKDAYS
@@ -123,13 +123,13 @@ class _Cursor:
         """Returns a number and its unit in the singular."""
         number = _NUMBER.match(self.text, self.position)
         if number is None and not self._one():
-            raise self.refusal("expected a number in digits")
+            raise self.refusal("a number in digits")
         begun = self.position
         said = number[0] if number else "1"
         self._over_blanks(number.end() if number else begun + len(self._one()))
         unit = _unit(self.word())
         if unit not in _UNITS:
-            raise self.refusal(f"expected one of {', '.join(f'{name}s' for name in _UNITS)}")
+            raise self.refusal(f"one of {', '.join(f'{name}s' for name in _UNITS)}")
         self._over_blanks(self.position + len(self.word()))
         if len(said) > 11 or int(said) > _LONGEST[unit]:
             raise InvalidRequest(self.field, "lies after the year 2199", position=begun)
@@ -148,10 +148,10 @@ class _Cursor:
 
     def end(self) -> None:
         if self.more():
-            raise self.refusal("expected the end of the string")
+            raise fields.must_end(self.field, self.text, self.position)
 
-    def refusal(self, reason: str) -> InvalidRequest:
-        return InvalidRequest(self.field, f"{reason}, not {json.dumps(self.text)}", position=self.position)
+    def refusal(self, wanted: str) -> InvalidRequest:
+        return fields.must_continue(self.field, wanted, self.text, self.position)
 
 
 def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:
@@ -165,15 +165,16 @@ def _from_now(words: _Cursor, now: int, where: Zone, counted: str) -> Written:
         if not (words.take("and") or words.counts()):
             break
     if not counted and not (words.take("from") and words.take("now")):
-        raise words.refusal('expected "from now"')
+        raise words.refusal('"from now"')
     time = None
     if words.more():
+        at = words.position
         words.take("at")
         time = words.time()
         if time is None:
-            raise words.refusal(f"expected {A_TIME}")
+            raise words.refusal(A_TIME)
         if elapsed:
-            raise words.refusal("a time of day needs whole days before it")
+            raise fields.must_end(words.field, words.text, at, "a time of day needs whole days before it")
     words.end()
     if not days and not months:
         return Written(now + elapsed, where.wall(now + elapsed))
@@ -208,7 +209,9 @@ def _on_a_day(words: _Cursor, now: _Now) -> Written:
         here = words.time() if time is None else None
         if here is None:
             words.position = words.position if said else at
-            raise words.refusal(f"expected {A_TIME if said or named else EXPECTED}")
+            if not words.position:
+                raise fields.must_be(words.field, EXPECTED, words.text, position=0)
+            raise words.refusal(A_TIME if said or named else "a day such as tomorrow")
         time = here
     return Written(None, _wall(words, named, time, now), exact=time is not None)
 
@@ -238,11 +241,11 @@ def _day(words: _Cursor, today: int) -> _Named | None:
     if word in ("on", "this"):
         word = words.take(*_WEEKDAYS)
         if not word:
-            raise words.refusal("expected a weekday")
+            raise words.refusal("a weekday")
     weekday = _WEEKDAYS[word]
     if words.take("next"):
         if not words.take("week"):
-            raise words.refusal('expected "week"')
+            raise words.refusal('"week"')
         return _Named(_monday(today) + 7 + weekday)
     return _Named(today + (weekday - _weekday(today)) % 7, weekly=True)
 
@@ -256,7 +259,7 @@ def _next(words: _Cursor, today: int) -> _Named:
         weekday = words.take(*_WEEKDAYS)
         return _Named(_monday(today) + 7 + _WEEKDAYS[weekday]) if weekday else _Named(today + 7)
     if not word:
-        raise words.refusal("expected week, month, year or a weekday")
+        raise words.refusal("week, month, year or a weekday")
     return _Named(today + ((_WEEKDAYS[word] - _weekday(today)) % 7 or 7))
 
 
@@ -269,9 +272,9 @@ def _wall(words: _Cursor, named: _Named | None, time: int | None, now: _Now) -> 
         if time == 0:
             reason = 'midnight is the first instant of a day: write "tomorrow at 12am" for the end of today'
             raise InvalidRequest(words.field, reason, position=0)
-        raise InvalidRequest(words.field, 'expected a time after noon as well, as in "9pm tonight"', position=0)
+        raise fields.must_be(words.field, 'with a time after noon, as in "9pm tonight"', words.text, position=0)
     if named.needs_time and time is None:
-        raise InvalidRequest(words.field, 'expected a time as well, as in "today at 9pm"', position=0)
+        raise fields.must_be(words.field, 'with a time, as in "today at 9pm"', words.text, position=0)
     day = named.day
     if named.weekly and day == today and (time is None or now.is_over(today * _DAY_S + time)):
         day += 7
@@ -314,7 +317,8 @@ def time_at(text: str, position: int, field: str) -> TimeFound | None:
         ("second", second, 0, 59, 3),
     ):
         if not low <= number <= high:
-            raise InvalidRequest(field, f"{name} {found[group]} is outside {low}..{high}", position=found.start(group))
+            position = found.start(group)
+            raise fields.must_be(field, f"{low} to {high}", found[group], part=name, position=position)
     if found[4]:
         hour = hour % 12 + (12 if found[4] in "pP" else 0)
     return TimeFound(hour * 3600 + minute * 60 + second, found.end())

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.domain.job import ActionDraft, ActionSpec, Payload
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.domain.runs import retry
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound
 
 def _kind(value: object, field: str) -> str:
     if value is None:
-        raise InvalidRequest(field, f"is required: one of {', '.join(sorted(KINDS))}")
+        raise InvalidRequest(field, f"is required: one of {', '.join(KINDS)}")
     if not isinstance(value, str):
         raise read.not_a_string(value, field)
     return read.one_of(value, field, KINDS)

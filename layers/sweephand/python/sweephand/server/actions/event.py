@@ -12,6 +12,8 @@ from typing import Any, ClassVar, final
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import answer, ref, request
+from sweephand.base.json_text import dumps, loads
+from sweephand.base.members.fields import below, inactive
 from sweephand.base.records import dataclass
 from sweephand.domain.consumer import (
     LONGEST_KEEP_S,
@@ -23,8 +25,6 @@ from sweephand.domain.consumer import (
     Mode,
 )
 from sweephand.domain.instants import text, text_ms
-from sweephand.domain.members.fields import below, inactive
-from sweephand.domain.members.json_text import dumps, loads
 from sweephand.domain.run import Outcome, Reason
 from sweephand.server.actions.call import Call
 from sweephand.server.actions.kind import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from sweephand.base.errors import InvalidRequest, Mistakes
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 
 MAX_HEADERS = 50
 MAX_HEADER_BYTES = 8_192

@@ -12,10 +12,10 @@ from urllib.parse import quote
 from sweephand import __version__
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import ref, text
+from sweephand.base.json_text import Number, dumps
 from sweephand.base.lazy import lazy
+from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
-from sweephand.domain.members.fields import below
-from sweephand.domain.members.json_text import Number, dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.server.actions import headers as header_fields
 from sweephand.server.actions import http_fields, run_headers

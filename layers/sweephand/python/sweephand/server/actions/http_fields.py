@@ -8,8 +8,8 @@ from typing import Any
 
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import items, text
+from sweephand.base.members import fields as read
 from sweephand.base.records import dataclass
-from sweephand.domain.members import fields as read
 from sweephand.domain.runs import retry
 from sweephand.server.actions.headers import MASK
 from sweephand.server.actions.kind import Reading, choice, member, within
@@ -72,10 +72,8 @@ def url(value: Any, path: str, reading: Reading) -> str:
 
 
 def _statuses(value: object, field: str, _: Reading) -> tuple[str, ...]:
-    if not isinstance(value, list) or not 1 <= len(value) <= 20:
-        raise InvalidRequest(field, f'must be a list of 1 to 20 strings such as "2xx", not {read.shown(value)}')
-    wrong = Mistakes()
-    for position, item in enumerate(value):
+    wrong, given = Mistakes(), read.listed(value, field, 20, 'a list of strings such as "2xx"', least=1)
+    for position, item in enumerate(given):
         found = retry.bounds(item) if isinstance(item, str) else None
         path = f"{field}[{position}]"
         if found is None:
@@ -84,7 +82,7 @@ def _statuses(value: object, field: str, _: Reading) -> tuple[str, ...]:
         elif found[0] > found[1]:
             wrong.add(InvalidRequest(path, f"ends before it begins: {read.shown(item)}"))
     wrong.check()
-    return tuple(value)
+    return tuple(given)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, final
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.ids import is_uuid
 from sweephand.base.json_schema import text
+from sweephand.base.members import fields as read
 from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
-from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.server.actions.call import Call
 from sweephand.server.actions.kind import Action, Reading, member

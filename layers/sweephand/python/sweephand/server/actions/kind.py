@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import Schema, one_of, text, whole
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.server.actions import payloads
 from sweephand.server.actions.headers import MASK
 from sweephand.server.actions.payloads import check_size, parse_payload

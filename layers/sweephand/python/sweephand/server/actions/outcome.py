@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweephand.base.errors import Mistakes
 from sweephand.base.json_schema import Schema, answer, or_null, ref, request, whole
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
 from sweephand.domain.collection import LONGEST_CALLBACK_S
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs.retry import is_transient, retry_after_s
 from sweephand.server.actions.call import Call

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_text import dumps
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.domain.job import Payload
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
-from sweephand.domain.members.json_text import dumps
 from sweephand.server.actions.call import Call, run_as_payload
 
 MAX_PAYLOAD = 65_536

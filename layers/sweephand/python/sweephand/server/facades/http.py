@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_text import dumps
 from sweephand.base.records import dataclass
-from sweephand.domain.members.json_text import dumps
 
 RUN_TOKEN_HEADER = "Sweephand-Callback-Token"  # noqa: S105 - the name of a header
 LONGEST_PATH = LONGEST_QUERY = 8_192

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
-from sweephand.domain.members.json_text import Number, dumps
+from sweephand.base.json_text import Number, dumps
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_NUMBER", "canonical_text", "dumps", "loads"]
 

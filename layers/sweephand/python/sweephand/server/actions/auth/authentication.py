@@ -15,10 +15,10 @@ from sweephand.base import json_schema
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import Schema
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import text
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.server.actions import headers
 from sweephand.server.actions.headers import MASK, MAX_SECRET
 from sweephand.server.actions.kind import within

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import INSTANT, PASSED_OVER, Schema, answer, text
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.domain.instants import text as instant_text
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.server.actions.headers import MASK
 
 if TYPE_CHECKING:

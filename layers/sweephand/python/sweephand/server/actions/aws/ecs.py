@@ -15,11 +15,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sweephand.base.errors import InvalidRequest, Unavailable
 from sweephand.base.json_schema import items, text
+from sweephand.base.json_text import dumps
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
-from sweephand.domain.members.json_text import dumps
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs import ecs_task
 from sweephand.server.actions.aws.service import MAX_MESSAGE, failure_of
@@ -53,9 +53,8 @@ _GONE = frozenset({"InvalidParameterException", "ClusterNotFoundException"})
 
 
 def _command(value: Any, path: str, _: Reading) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) > MOST_ARGUMENTS:
-        raise InvalidRequest(path, f"must be a list of at most {MOST_ARGUMENTS} strings, not {read.shown(value)}")
-    return tuple(_plain(each, f"{path}[{n}]") for n, each in enumerate(value))
+    given = read.listed(value, path, MOST_ARGUMENTS, "a list of strings")
+    return tuple(_plain(each, f"{path}[{n}]") for n, each in enumerate(given))
 
 
 def _environment(value: Any, path: str, reading: Reading) -> tuple[str, ...]:

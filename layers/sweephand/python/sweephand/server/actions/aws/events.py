@@ -10,9 +10,9 @@ from typing import Any, final
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import text
+from sweephand.base.members import fields as read
 from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
-from sweephand.domain.members import fields as read
 from sweephand.server.actions.aws.service import MAX_MESSAGE, PASSING, JsonAction, Sent, TargetFailedError, json_message
 from sweephand.server.actions.call import Call
 from sweephand.server.actions.kind import Reading, member, string

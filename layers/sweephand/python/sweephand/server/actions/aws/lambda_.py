@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, final
 
+from sweephand.base.json_text import dumps, loads
+from sweephand.base.members import fields as read
 from sweephand.base.records import dataclass
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.json_text import dumps, loads
 from sweephand.server.actions.aws.service import (
     MAX_ANSWER,
     MAX_MESSAGE,

@@ -13,9 +13,9 @@ from typing import Any, final
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import text
+from sweephand.base.members import fields as read
 from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
-from sweephand.domain.members import fields as read
 from sweephand.server.actions.aws.service import AwsAction, Sent, sent_from
 from sweephand.server.actions.call import Call
 from sweephand.server.actions.kind import Reading, member

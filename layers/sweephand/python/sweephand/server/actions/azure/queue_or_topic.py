@@ -9,8 +9,8 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from sweephand.base.errors import InvalidRequest
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.server.actions.call import Call
 from sweephand.server.actions.kind import Reading, within

@@ -13,8 +13,8 @@ from typing import Any
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.lazy import lazy
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.server.actions.call import Call
 from sweephand.server.actions.kind import within

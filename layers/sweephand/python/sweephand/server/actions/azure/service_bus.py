@@ -19,10 +19,10 @@ from urllib.parse import quote_plus
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import Members, answer, ref, request, whole
 from sweephand.base.json_schema import text as string
+from sweephand.base.members import fields as read
+from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, text
-from sweephand.domain.members import fields as read
-from sweephand.domain.members.fields import below
 from sweephand.domain.run import Outcome
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.server.actions.azure import queue_or_topic as azure

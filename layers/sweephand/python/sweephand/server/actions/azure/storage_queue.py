@@ -12,9 +12,9 @@ from xml.sax import saxutils
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import text
+from sweephand.base.members import fields as read
 from sweephand.base.records import dataclass
 from sweephand.domain.job import Payload
-from sweephand.domain.members import fields as read
 from sweephand.domain.run import Outcome
 from sweephand.server.actions.azure import queue_or_topic as azure
 from sweephand.server.actions.azure import redirects

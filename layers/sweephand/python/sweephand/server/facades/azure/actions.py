@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members.fields import below, must_be
 from sweephand.base.records import dataclass
 from sweephand.domain.job import ActionDraft, ActionSpec, Payload
-from sweephand.domain.members.fields import below
 from sweephand.server import actions
 from sweephand.server.actions.kind import needed_again
 from sweephand.server.actions.run_headers import AZURE
@@ -92,7 +92,7 @@ def _retry(policy: Mapping[str, Any] | None, usual_s: int) -> dict[str, Any]:
 def _request(target: Target, path: str, kind: str) -> dict[str, Any]:
     method, headers = target["method"].upper(), target.get("headers", {})
     if method not in METHODS:
-        raise InvalidRequest(below(path, "method"), f"must be one of {', '.join(METHODS)}")
+        raise must_be(below(path, "method"), f"one of {', '.join(METHODS)}", target["method"])
     if kind == "Https" and not target["uri"].lower().startswith("https://"):
         raise InvalidRequest(below(path, "uri"), "must begin with https://: the type is Https")
     if len(headers) > MOST_HEADERS or sum(map(len, (*headers, *headers.values()))) > MOST_HEADER_CHARACTERS:

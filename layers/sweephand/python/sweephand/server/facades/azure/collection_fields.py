@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base import json_text
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection, CollectionState, Quota, Retention
 from sweephand.server.facades.azure.members import COLLECTION
-from sweephand.server.facades.azure.shapes import merged
 
 TYPE = "Microsoft.Scheduler/jobCollections"
 MOST_TAGS, LONGEST_TAG, LONGEST_TAG_VALUE = 15, 512, 256
@@ -60,7 +60,7 @@ def patched(body: object, before: Collection) -> Collection:
     current["properties"] = {**current["properties"], "state": _state(before)}
     if "tags" in patch:
         current.pop("tags", None)
-    return _read(merged(current, patch), before)
+    return _read(json_text.merged(current, patch, any_case=True), before)
 
 
 def _read(named: Mapping[str, Any], before: Collection) -> Collection:

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_text import dumps
 from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import ActionDraft, Job, JobDraft, ScheduleDraft
-from sweephand.domain.members.json_text import dumps
 from sweephand.server.facades.azure import actions, free_plan
 from sweephand.server.facades.azure import collection_fields as collections
 from sweephand.server.facades.azure.members import FACADE, JOB, TARGETS

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from sweephand.base import json_text
 from sweephand.base.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, Unavailable
+from sweephand.base.members import fields
 from sweephand.domain.collection import Collection, CollectionState
 from sweephand.domain.job import JobDraft, JobState, Payload
 from sweephand.domain.jobs.job_state import is_final
@@ -15,7 +17,6 @@ from sweephand.server.facades.azure import bodies, job_fields, lists
 from sweephand.server.facades.azure.context import Context
 from sweephand.server.facades.azure.errors import refusal
 from sweephand.server.facades.azure.members import JOB, JOB_BODY, OF_2014
-from sweephand.server.facades.azure.shapes import merged
 from sweephand.server.facades.http import Answer
 from sweephand.server.flow.idempotency import Once, earlier
 from sweephand.server.flow.job_parts.change_log import Operation
@@ -89,7 +90,7 @@ def patch(ctx: Context) -> Answer:
     current = ctx.job(collection)
 
     def merge(planned: Planned) -> Mapping[str, Any]:
-        patched: Mapping[str, Any] = merged(_properties(planned), named)
+        patched: Mapping[str, Any] = json_text.merged(_properties(planned), named, any_case=True)
         return patched
 
     return _change(ctx, collection, current.job.id, Operation.PATCH, merge, TIMES)
@@ -103,9 +104,7 @@ def _properties(planned: Planned) -> dict[str, Any]:
 def _named(ctx: Context) -> dict[str, Any]:
     """Returns the properties of the body under their own names."""
     body = JOB_BODY.named(ctx.body())
-    if not isinstance(body.get("properties"), Mapping):
-        raise InvalidRequest("properties", "is required, and must be an object")
-    return JOB.named(body["properties"], "properties")
+    return JOB.named(fields.required(body, "properties"), "properties")
 
 
 def _change(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from sweephand.base.errors import InvalidRequest
+from sweephand.base.members.fields import must_be, number
 from sweephand.server.facades.azure.context import Context
 
 PAGE = MOST = 100
@@ -26,7 +25,7 @@ def filters_of(ctx: Context, fields: dict[str, tuple[str, ...]]) -> dict[str, st
     if "" in wanted.values() or len(wanted) < len(clauses) or not joined:
         forms = " or ".join(f"{field} eq '{'|'.join(values)}'" for field, values in fields.items())
         both = ", or both with and between them" if len(fields) > 1 else ""
-        raise InvalidRequest("$filter", f"must be {forms}{both}")
+        raise must_be("$filter", f"{forms}{both}", given)
     return wanted
 
 
@@ -57,11 +56,7 @@ def page_of(ctx: Context) -> Page:
 
 def _number(ctx: Context, name: str, lowest: int, highest: int) -> int | None:
     given = ctx.query.get(name)
-    if given is None:
-        return None
-    if not re.fullmatch("[0-9]{1,10}", given, re.ASCII) or not lowest <= int(given) <= highest:
-        raise InvalidRequest(name, f"must be a whole number from {lowest} to {highest:,}")
-    return int(given)
+    return None if given is None else number(given, name, lowest, highest)
 
 
 def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:

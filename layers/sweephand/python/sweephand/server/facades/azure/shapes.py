@@ -11,10 +11,10 @@ from typing import Any
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
+from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import text
-from sweephand.domain.members import fields
-from sweephand.domain.members.fields import below
 from sweephand.schedules.text.duration import read as read_duration
 from sweephand.schedules.text.instants import parse_instant
 
@@ -95,25 +95,6 @@ class Secret:
         return fields.text(value, path, self.shortest, self.longest)
 
 
-def merged(stored: Any, patch: Any) -> Any:
-    """Returns a deep merge: objects merge, arrays and other values replace, null deletes.
-
-    Names are not case-sensitive: a member gets the spelling of the patch.
-    """
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(stored) if isinstance(stored, Mapping) else {}
-    spellings = {name.lower(): name for name in result}
-    for name, each in patch.items():
-        there = spellings.pop(name.lower(), name)
-        before = result.get(there)
-        if each is None or there != name:
-            result.pop(there, None)
-        if each is not None:
-            result[name] = merged(before, each)
-    return result
-
-
 def _same(one: Any, other: Any) -> bool:
     """Returns whether two values are equal in JSON, where a number is not a boolean."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
@@ -139,7 +120,7 @@ def choice(*names: str, **others: str) -> Reader:
     def read(value: Any, path: str) -> str:
         found = known.get(value.lower()) if isinstance(value, str) else None
         if found is None:
-            raise InvalidRequest(path, f"must be one of {', '.join(names)}, not {fields.shown(value)}")
+            raise fields.must_be(path, f"one of {', '.join(names)}", value)
         return found
 
     return read
@@ -179,7 +160,7 @@ def duration(lowest: int, highest: int) -> Reader:
         found = read_duration(value, path)
         seconds = found.seconds + (found.months // 12 * 365 + found.months % 12 * 30) * 86_400
         if not lowest <= seconds <= highest:
-            raise InvalidRequest(path, f"must be within {lowest:,} to {highest:,} seconds")
+            raise fields.must_be(path, f"a duration of {lowest:,} to {highest:,} seconds", value)
         return f"PT{seconds}S"
 
     return read

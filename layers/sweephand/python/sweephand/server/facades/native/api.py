@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from sweephand.base.errors import InvalidRequest, SweephandError
 from sweephand.base.ids import UUID_TEXT
 from sweephand.base.lazy import lazy
-from sweephand.domain.members import fields
+from sweephand.base.members import fields
 from sweephand.server.facades.api import READS, Api, Visit
 from sweephand.server.facades.http import Answer, Request, Route
 from sweephand.server.facades.native import cursors
@@ -19,7 +19,7 @@ from sweephand.server.flow.tenants import tenancy
 from sweephand.server.security.caller import Caller
 
 with lazy():
-    from sweephand.domain.members import near_names
+    from sweephand.base.members import near_names
     from sweephand.server.facades.native.tenants import oauth
 
 SMALLER_PAGE = 4

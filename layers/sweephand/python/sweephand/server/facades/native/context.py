@@ -15,12 +15,13 @@ from urllib.parse import quote
 from sweephand.base.errors import Conflict, InvalidRequest, NotFound
 from sweephand.base.ids import is_uuid
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
-from sweephand.domain.members import fields
 from sweephand.server.facades import strict_json
 from sweephand.server.facades.api import RequestContext
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import cursors, shapes
+from sweephand.server.facades.native.query import in_query
 from sweephand.server.flow.idempotency import Once
 from sweephand.server.flow.job_parts.change_log import By, Operation
 from sweephand.server.security.caller import Caller
@@ -215,10 +216,8 @@ class Context(RequestContext):
     def text(self, name: str, longest: int) -> str | None:
         """Reads a query parameter of 1 to `longest` characters."""
         given = self.query.get(name)
-        if given is not None and not 1 <= len(given) <= longest:
-            reason = f"must have 1 to {longest} characters, not {len(given):,}"
-            raise InvalidRequest(name, reason, code="INVALID_QUERY")
-        return given
+        with in_query():
+            return None if given is None else fields.text(given, name, 1, longest)
 
     def collection(self) -> str | None:
         """Reads the query parameter `collection`. Raises InvalidRequest if it is unknown, on the first page only."""
@@ -237,21 +236,10 @@ class Context(RequestContext):
     def include(self, choices: frozenset[str]) -> frozenset[str]:
         """Reads `?include=a,b`."""
         given = frozenset(filter(None, self.query.get("include", "").split(",")))
-        if not given <= choices:
-            strange = fields.shown(min(given - choices))
-            reason = f"may name {', '.join(sorted(choices))}, not {strange}"
-            raise InvalidRequest("include", reason, code="INVALID_QUERY")
+        with in_query():
+            for each in sorted(given - choices):
+                fields.one_of(each, "include", choices)
         return given
-
-
-@contextmanager
-def in_query() -> Iterator[None]:
-    """Gives every InvalidRequest from the block the code INVALID_QUERY."""
-    try:
-        yield
-    except InvalidRequest as wrong:
-        others = tuple(each.changed(code="INVALID_QUERY") for each in wrong.others)
-        raise wrong.changed(code="INVALID_QUERY", others=others) from wrong
 
 
 @contextmanager

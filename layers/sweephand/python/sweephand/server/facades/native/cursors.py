@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from sweephand.base.errors import InvalidRequest
-from sweephand.server.facades.native.query_numbers import number
+from sweephand.server.facades.native.query import number
 
 _CURSOR = re.compile(r"[A-Za-z0-9_-]{1,1024}", re.ASCII)
 DEFAULT_LIMIT = 50

@@ -12,9 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.base.errors import MOST_SHOWN, InvalidRequest, Mistakes
+from sweephand.base.members.near_names import quoted
 from sweephand.domain.instants import EPOCH
-from sweephand.domain.members import near_names
-from sweephand.domain.members.near_names import quoted
 from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS
 from sweephand.schedules.rule import MOST, Undecided, limited, spend
@@ -92,12 +91,9 @@ def _with_hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bo
     hint = None
     with suppress(Undecided):  # the hints before it have spent all
         hint = _hint(wrong, body, now, change=change)
-    reason = wrong.reason
-    if _member(wrong.field or "") in TIMING_MEMBERS:  # these contain no secrets
-        reason = near_names.with_value(reason, _value(body, wrong.field or ""))
-    if hint is not None and hint not in reason:
-        reason = f"{reason}; {hint}"
-    return wrong.changed(reason=reason)
+    if hint is None or hint in wrong.reason:
+        return wrong
+    return wrong.changed(reason=f"{wrong.reason}; {hint}")
 
 
 def _member(field: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.ids import is_uuid
-from sweephand.domain.members import fields
+from sweephand.base.members import fields
 from sweephand.domain.run import Kind
 from sweephand.schedules.text.instants import parse_instant
 
@@ -47,19 +47,6 @@ def pause(body: object) -> tuple[str | None, datetime | None]:
     return note, until
 
 
-def merged(target: Any, patch: Any) -> Any:
-    """Applies a merge patch (RFC 7396): null removes a member, an object is merged, anything else replaces."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(target) if isinstance(target, Mapping) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), value)
-    return result
-
-
 # Members
 
 
@@ -93,7 +80,4 @@ def check_plain(text: str, field: str) -> None:
 
 
 def _instant(given: Mapping[str, Any], name: str) -> datetime | None:
-    if name not in given:
-        return None
-    with fields.repeating(given[name]):
-        return parse_instant(given[name], name)
+    return parse_instant(given[name], name) if name in given else None

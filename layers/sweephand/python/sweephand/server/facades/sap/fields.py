@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.domain.instants import text
 from sweephand.domain.job import ActionDraft, ActionSpec, Activation, Job, JobDraft, Payload, ScheduleDraft
-from sweephand.domain.members import fields
 from sweephand.domain.schedule import PAST_GRACE
 from sweephand.schedules.text.duration import read_interval
 from sweephand.server import actions
@@ -286,8 +286,7 @@ def _schedules(
         raise InvalidRequest(None, "Schedules must be an array")
     drafts = []
     for n, each in enumerate(wanted):
-        if not isinstance(each, Mapping):
-            raise InvalidRequest(f"schedules[{n}]", "must be an object")
+        fields.an_object(each, f"schedules[{n}]")
         try:
             drafts.append(changed(each, action, end) or new_schedule(each, action, now))
         except InvalidRequest as wrong:
@@ -352,8 +351,7 @@ def mode_of(given: Mapping[str, Any]) -> str | None:
 def _timing(mode: str, value: Any, given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     timing: dict[str, Any] = {MODES[mode]: value}
     if mode == "repeatInterval":
-        with fields.repeating(value):
-            timing = {"every": f"PT{read_interval(value, mode)}S", "align": "actual_start"}
+        timing = {"every": f"PT{read_interval(value, mode)}S", "align": "actual_start"}
     for name, instant in zip(("startTime", "endTime"), _window(given, now), strict=True):
         if instant is not None:
             timing[name] = text(instant)
@@ -390,13 +388,14 @@ def flag(value: object, field: str) -> bool:
         return value
     if isinstance(value, str | int) and value in _FLAGS:
         return _FLAGS[value]
-    raise InvalidRequest(field, f"must be true or false, not {fields.shown(value)}")
+    raise fields.must_be(field, "true or false", value)
 
 
 def _object(value: object, field: str, *, nulls: bool = False) -> dict[str, Any]:
     """Reads an object. nulls: True to keep members that are null, which remove a value."""
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(field or None, "must be an object" if field else "the body must be a JSON object: {...}")
+    if not field and not isinstance(value, Mapping):
+        raise InvalidRequest(None, "the body must be a JSON object: {...}")
+    value = fields.an_object(value, field)
     return {name: member for name, member in value.items() if nulls or member is not None}
 
 
@@ -414,10 +413,7 @@ def _window(given: Mapping[str, Any], now: datetime) -> tuple[datetime | None, d
 
 def _instant(given: Mapping[str, Any], name: str, now: datetime) -> datetime | None:
     value = given.get(name)
-    if value in (None, ""):
-        return None
-    with fields.repeating(value):
-        return times.read(value, name, now)
+    return None if value in (None, "") else times.read(value, name, now)
 
 
 def _kept(instant: datetime | None) -> str | None:

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members.fields import shown
 from sweephand.domain.job import Job
-from sweephand.domain.members.fields import shown
 from sweephand.domain.schedule import Schedule
 from sweephand.server.facades.sap import bodies
 from sweephand.server.facades.sap.context import Context

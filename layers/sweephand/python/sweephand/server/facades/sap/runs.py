@@ -9,9 +9,9 @@ from typing import Any
 
 from sweephand.base.errors import Conflict, InvalidRequest, NotFound
 from sweephand.base.ids import is_uuid, run_uuid
+from sweephand.base.json_text import dumps
+from sweephand.base.members import fields as members
 from sweephand.domain.instants import epoch_ms
-from sweephand.domain.members import fields as members
-from sweephand.domain.members.json_text import dumps
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.base.lazy import lazy
+from sweephand.base.members.fields import below
 from sweephand.domain import application
 from sweephand.domain.job import HOOKS, ActionDraft, ActionSpec, Inline, Job
 from sweephand.domain.jobs.job_state import OwnHooks
-from sweephand.domain.members.fields import below
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
 from sweephand.server import actions

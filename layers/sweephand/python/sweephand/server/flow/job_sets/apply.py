@@ -12,13 +12,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 
 from sweephand.base.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
+from sweephand.base.members.fields import shown
 from sweephand.base.records import dataclass
 from sweephand.domain import job_set as rules
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.job_set import Change, Member, Membership, Plan, Verb, Wanted
 from sweephand.domain.jobs.job_state import is_final
-from sweephand.domain.members.fields import shown
 from sweephand.schedules.rule import limited_for
 from sweephand.server.flow.idempotency import Once, note_deleted, was_deleted
 from sweephand.server.flow.job_parts import membership

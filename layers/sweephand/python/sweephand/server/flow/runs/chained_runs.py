@@ -25,8 +25,8 @@ from sweephand.server.store.jobs import jobs
 from sweephand.server.store.runs import ledger
 
 with lazy():
+    from sweephand.base import json_text
     from sweephand.domain import event
-    from sweephand.domain.members import json_text
     from sweephand.server import actions
     from sweephand.server.flow.job_parts import schedule_hooks
 

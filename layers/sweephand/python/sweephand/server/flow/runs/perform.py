@@ -19,7 +19,7 @@ from sweephand.server.flow.world import World
 from sweephand.server.store.jobs import jobs
 
 with lazy():
-    from sweephand.domain.members import json_text
+    from sweephand.base import json_text
     from sweephand.server.flow.job_parts import schedule_hooks
     from sweephand.server.flow.runs import chained_runs, edits
     from sweephand.server.flow.tenants import signing

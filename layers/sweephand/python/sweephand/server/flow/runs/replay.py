@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sweephand.base.errors import Unavailable
+from sweephand.base.json_text import dumps
 from sweephand.base.records import dataclass
 from sweephand.domain.consumer import Consumer, Dropped, MissedRule, Mode, Phase, consumer_of
 from sweephand.domain.instants import text
 from sweephand.domain.job import Job
-from sweephand.domain.members.json_text import dumps
 from sweephand.domain.message import Pointer, Subject
 from sweephand.domain.occurrences.index_row import WAKE
 from sweephand.domain.run import Reason, Run, State

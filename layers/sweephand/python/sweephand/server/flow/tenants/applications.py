@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import islice
 
 from sweephand.base.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
+from sweephand.base.members.fields import below
 from sweephand.domain import application
 from sweephand.domain.application import Application
-from sweephand.domain.members.fields import below
 from sweephand.server.flow.tenants import absence, tenancy
 from sweephand.server.flow.tenants.absence import Back
 from sweephand.server.flow.world import World

@@ -17,6 +17,7 @@ from sweephand.base.errors import (
     name_taken,
 )
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
 from sweephand.domain.collection import (
     Collection,
@@ -30,7 +31,6 @@ from sweephand.domain.collection import (
     Usage,
 )
 from sweephand.domain.job import DEFAULT_COLLECTION, DEFAULT_FACADE, Job
-from sweephand.domain.members import fields
 from sweephand.domain.run import Reason, Run
 from sweephand.schedules.timing import Timing, with_count
 from sweephand.server.flow.concurrency import Moved, require_revision, until_unmoved

@@ -12,7 +12,7 @@ from sweephand.server.facades.native import shapes
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.jobs.job_list import TOO_MANY, filters_of, widest
 from sweephand.server.facades.native.operations import operations
-from sweephand.server.facades.native.query_numbers import number
+from sweephand.server.facades.native.query import number
 from sweephand.server.flow.bulk import delete_jobs as deletes
 from sweephand.server.flow.bulk import switch_jobs
 from sweephand.server.flow.bulk.switch_jobs import Switch

@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sweephand.base.json_schema import items, one_of, or_null, ref, whole
+from sweephand.base.json_text import Difference, differences, dumps
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
 from sweephand.domain.answers import Table, answered
 from sweephand.domain.job import SCHEDULES_AT_ONCE, ActionSpec, Job, Payload
 from sweephand.domain.jobs.job_state import Entry
-from sweephand.domain.members.json_text import Difference, differences, dumps
 from sweephand.domain.schedule import Schedule
 from sweephand.domain.schema_words import INSTANT_MS, REVISION, TEXT
 from sweephand.server.facades.http import Answer

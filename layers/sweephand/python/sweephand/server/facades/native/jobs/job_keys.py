@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest, Mistakes
-from sweephand.domain.members import fields
-from sweephand.domain.members.fields import below
+from sweephand.base.members import fields
+from sweephand.base.members.fields import below
 from sweephand.server.actions.job import StartJob
 from sweephand.server.facades.native.members.job_members import JOB
 

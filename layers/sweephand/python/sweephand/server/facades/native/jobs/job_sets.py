@@ -18,20 +18,19 @@ from sweephand.base.errors import (
     Unavailable,
 )
 from sweephand.base.json_schema import or_null, text
+from sweephand.base.json_text import dumps
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
 from sweephand.domain.answers import Table, answered
 from sweephand.domain.job import SCHEDULES_AT_ONCE, JobDraft
 from sweephand.domain.job_set import MOST_JOBS, Change, Member, Plan, Verb, Wanted
-from sweephand.domain.members import fields
-from sweephand.domain.members.json_text import dumps
 from sweephand.domain.schema_words import INSTANT_MS, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import problems
 from sweephand.server.facades.native.context import Context, canonical
 from sweephand.server.facades.native.jobs import changes, job_keys, jobs, set_figures, set_plans
 from sweephand.server.facades.native.members import job_members
-from sweephand.server.facades.native.query_instants import exact_instant, instant
-from sweephand.server.facades.native.query_numbers import number
+from sweephand.server.facades.native.query import exact_instant, instant, number
 from sweephand.server.flow.job_parts.change_log import Operation
 from sweephand.server.flow.job_parts.membership import NOT_OF_THE_SET, PLAN_STALE
 from sweephand.server.flow.job_sets import apply
@@ -215,11 +214,7 @@ def _listed(body: object) -> Listed:
     wrong = Mistakes()
     given = fields.members(body, "", ("jobs",), wrong)
     wrong.check()
-    value = fields.required(given, "jobs")
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InvalidRequest("jobs", f"must be a list, not {fields.shown(value)}")
-    if len(value) > MOST_JOBS:
-        raise InvalidRequest("jobs", f"has {len(value):,} members; the maximum is {MOST_JOBS:,}")
+    value = fields.listed(fields.required(given, "jobs"), "jobs", MOST_JOBS)
     read = [wrong.of(_job, each, n) for n, each in enumerate(value)]
     wrong.check()
     _check_keys([entry for entry, _ in read], wrong)
@@ -264,7 +259,7 @@ def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
     wrong.check()
     text = dumps(canonical(body))
     if len(text) > LARGEST_JOB:
-        raise InvalidRequest(path, f"has {len(text):,} characters; the maximum is {LARGEST_JOB:,}")
+        raise InvalidRequest(path, f"must have at most {LARGEST_JOB:,} characters, not {len(text):,}")
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
     return Wanted(key, digest, place, was, tuple(refers.values())), jobs.with_names(
         body
@@ -409,7 +404,7 @@ def read(ctx: Context) -> Answer:
 
     With `include=figures`, also returns how late and how long its latest runs were.
     """
-    include, since = ctx.include(FIGURES), instant(ctx, "from", exact_instant)
+    include, since = ctx.include(FIGURES), instant(ctx.query, "from", exact_instant)
     limit_s = number(ctx.query, "limitSeconds", 1, LARGEST_LIMIT_S)
     there, members = _find(ctx, ctx.plain("job_set"))
     shown = [_member_body(ctx, member, detailed=n < DETAILED) for n, member in enumerate(_drifted_first(members))]

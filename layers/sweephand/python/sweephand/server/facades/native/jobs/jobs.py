@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sweephand.base.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, Unavailable
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.domain.instants import text
 from sweephand.domain.job import DEFAULT_COLLECTION, TASK_KINDS, Job, JobDraft, Pause, by_owner
-from sweephand.domain.members import fields
 from sweephand.domain.occurrences import upcoming
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes

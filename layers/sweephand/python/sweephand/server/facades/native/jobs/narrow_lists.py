@@ -18,7 +18,7 @@ from sweephand.server.actions import KINDS
 from sweephand.server.facades.native import cursors
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.jobs.answers import AsHeld, all_as_held
-from sweephand.server.facades.native.query_instants import exact_instant, instant
+from sweephand.server.facades.native.query import exact_instant, instant
 from sweephand.server.store.views import jobs as views
 from sweephand.server.store.views import resources
 from sweephand.server.store.views.jobs import Filters
@@ -112,7 +112,7 @@ def _next_run(ctx: Context, schedules: Sequence[Schedule]) -> datetime | None:
 
 
 def _window(ctx: Context, name: str) -> Window:
-    return Window(*(instant(ctx, f"{name}{side}", exact_instant) for side in ("After", "Before")))
+    return Window(*(instant(ctx.query, f"{name}{side}", exact_instant) for side in ("After", "Before")))
 
 
 def _candidates(ctx: Context, filters: Filters, job_set: str | None) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.instants import epoch_s, from_ms, text
-from sweephand.domain.members import fields
 from sweephand.schedules.explain import explain_instant, gaps, preview_warnings
 from sweephand.schedules.explain.explain import dropped, left_out, local_text, search
 from sweephand.schedules.explain.explain_instant import Reason

@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from sweephand.base.json_text import Difference
 from sweephand.domain.instants import text
 from sweephand.domain.job import JobDraft, Payload, by_owner
 from sweephand.domain.job_set import Change, Plan, Verb
-from sweephand.domain.members.json_text import Difference
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
 from sweephand.schedules.rule import of_answer

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from sweephand.base import json_text
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
 from sweephand.domain.job import ActionSpec, Job, Payload
 from sweephand.domain.jobs.policies import DEFAULTS as POLICIES
-from sweephand.domain.members import json_text
 from sweephand.domain.occurrences import lateness
 from sweephand.schedules.notations import NOTATIONS, defaults_of, zone_named
 from sweephand.server.facades.native.context import Context

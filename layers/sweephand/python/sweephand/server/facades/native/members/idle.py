@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sweephand.base import json_text
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
+from sweephand.base.members.fields import below
 from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, ScheduleDraft
-from sweephand.domain.members import fields
-from sweephand.domain.members.fields import below
 from sweephand.domain.occurrences import lateness
 from sweephand.domain.runs import retry
 from sweephand.schedules import notations
 from sweephand.schedules.notations import NOTATIONS
-from sweephand.server.facades.native import shapes
 
 _WAITING = ("on202", "onAccepted", "onNoAnswer")
 
@@ -79,7 +79,7 @@ def patched(stored: Any, patch: Any) -> Any:
 
     A patch that changes only `type` need not remove the members of the former type.
     """
-    return _without_leftovers(shapes.merged(stored, patch), patch)
+    return _without_leftovers(json_text.merged(stored, patch), patch)
 
 
 def _without_leftovers(merged: Any, patch: Any) -> Any:

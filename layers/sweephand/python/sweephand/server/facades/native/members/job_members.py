@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import answer, items, one_of, or_null, ref, request, text
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
 from sweephand.domain.answers import Member, answered
 from sweephand.domain.instants import text as text_of
@@ -26,7 +27,6 @@ from sweephand.domain.job import (
 )
 from sweephand.domain.jobs import policies
 from sweephand.domain.jobs.job_state import ended_state, state_of
-from sweephand.domain.members import fields
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.occurrences.upcoming import NextRuns
 from sweephand.domain.schedule import OVER, Schedule, StateReason
@@ -101,15 +101,11 @@ def _tags(value: object, field: str, _: Reading) -> tuple[str, ...]:
 
 
 def _schedules(value: object, field: str, reading: Reading) -> tuple[ScheduleDraft, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InvalidRequest(field, f"must be a list, not {fields.shown(value)}")
-    if len(value) > 1_000:
-        raise InvalidRequest(field, f"has {len(value):,} members; the maximum is 1,000")
     wrong = Mistakes()
     change, there = reading.before is not None, reading.there
     found = tuple(
         wrong.of(read_schedule, each, f"{field}[{n}]", reading.action, reading.guard, change=change, there=there)
-        for n, each in enumerate(value)
+        for n, each in enumerate(fields.listed(value, field))
     )
     wrong.check()
     return found

@@ -12,11 +12,18 @@ from typing import Any
 
 from sweephand.base.errors import Mistakes
 from sweephand.base.json_schema import Members, Schema, answer, or_null, request
+from sweephand.base.members import fields as reading
+from sweephand.base.members.fields import Read
 from sweephand.domain.answers import Member, Table, answered, described
-from sweephand.domain.members import fields as reading
-from sweephand.domain.members.fields import Read, by_schema
 from sweephand.domain.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME
+from sweephand.schedules.text import instants
 from sweephand.server.facades.native import shapes
+
+
+def _by_schema(schema: Schema) -> Read:
+    if schema.get("pattern") == instants.SCHEMA["pattern"]:
+        return lambda value, field, _: instants.parse_instant(value, field)
+    return reading.by_schema(schema)
 
 
 def part(of: Resource, read: Read | None = None, **more: Any) -> Member:
@@ -36,7 +43,7 @@ class Resource(Table):
         self.given = tuple(name for name, member in table.items() if member.given is not None)
         self.read_only = (*(name for name, member in table.items() if member.given is None), *more)
         self._draft = draft
-        self._readers = {name: table[name].read or by_schema(table[name].given or {}) for name in self.given}
+        self._readers = {name: table[name].read or _by_schema(table[name].given or {}) for name in self.given}
         default = {each.name: each for each in fields(draft)}
         of_given = {name: default[self._attributes[name]] for name in self.given if self._attributes[name] in default}
         self.required = tuple(

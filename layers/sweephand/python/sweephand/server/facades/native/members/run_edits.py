@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest
-from sweephand.domain.members import fields
+from sweephand.base.members import fields
 from sweephand.server.actions import headers as header_fields
 from sweephand.server.actions import payloads
 from sweephand.server.flow.runs.edits import Edit

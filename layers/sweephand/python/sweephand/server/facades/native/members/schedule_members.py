@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
+from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
 from sweephand.domain.answers import Member, Table, answered
 from sweephand.domain.instants import text as text_of
@@ -17,8 +19,6 @@ from sweephand.domain.instants import text_ms
 from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft
 from sweephand.domain.jobs import policies
 from sweephand.domain.jobs.job_state import HeldBy
-from sweephand.domain.members import fields
-from sweephand.domain.members.fields import below
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.occurrences.upcoming import NextRuns
 from sweephand.domain.run import Run, State

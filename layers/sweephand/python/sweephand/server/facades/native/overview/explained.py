@@ -27,10 +27,11 @@ from sweephand.schedules.text import instants
 from sweephand.schedules.text.instants import Written
 from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.server.facades.http import Answer
-from sweephand.server.facades.native.context import Context, in_query
+from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.jobs.answers import as_held
 from sweephand.server.facades.native.jobs.preview import explanation_body
 from sweephand.server.facades.native.overview import sentences
+from sweephand.server.facades.native.query import in_query
 from sweephand.server.flow.jobs import lookup, occurrences, past
 from sweephand.server.flow.jobs.occurrences import Occurrence
 from sweephand.server.flow.jobs.past import Switch

@@ -31,8 +31,7 @@ from sweephand.server.facades.native.jobs.answers import AsHeld, all_as_held
 from sweephand.server.facades.native.jobs.job_list import TOO_MANY, filters_of, place_of, widest
 from sweephand.server.facades.native.overview import pace
 from sweephand.server.facades.native.overview.lane import LANE, MARK, MOST_SCHEDULES, Lane, Window, lane
-from sweephand.server.facades.native.query_instants import instant
-from sweephand.server.facades.native.query_numbers import number
+from sweephand.server.facades.native.query import instant, number
 from sweephand.server.flow.runs import run_lists
 from sweephand.server.store.views import jobs as views
 from sweephand.server.store.views.runs import Passed, Recorded, Span, recorded
@@ -162,8 +161,8 @@ def _recorded(ctx: Context, shown: Iterable[AsHeld], window: Window) -> Mapping[
 
 
 def _window(ctx: Context) -> Window:
-    begin = instant(ctx, "from") or (ctx.now - DAY).replace(microsecond=0)
-    end = instant(ctx, "until") or (ctx.now + DAY).replace(microsecond=0)
+    begin = instant(ctx.query, "from") or (ctx.now - DAY).replace(microsecond=0)
+    end = instant(ctx.query, "until") or (ctx.now + DAY).replace(microsecond=0)
     if end < begin:
         raise InvalidRequest("until", "is before `from`", code="INVALID_QUERY")
     if end - begin > LONGEST:

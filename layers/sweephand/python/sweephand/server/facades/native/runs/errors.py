@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.base.ids import is_uuid
 from sweephand.base.json_schema import Schema, answer, items, one_of, or_null, text, whole
+from sweephand.base.members import fields
 from sweephand.domain.answers import Table, answered
 from sweephand.domain.failure import Archived, Failure, Group
 from sweephand.domain.instants import epoch_ms, text_ms
 from sweephand.domain.job import HOOK_KINDS, TASK_KINDS, hook_owner
-from sweephand.domain.members import fields
 from sweephand.domain.run import FAILED, Reason, State
 from sweephand.domain.runs.run_members import GROUP_ID
 from sweephand.domain.schema_words import FLAG, ID, INSTANT, INSTANT_MS, RUN_ID, STATUS_CODE, TEXT
 from sweephand.server.facades.http import Answer
-from sweephand.server.facades.native.context import TASKS, Context, in_query
+from sweephand.server.facades.native.context import TASKS, Context
+from sweephand.server.facades.native.query import in_query
 from sweephand.server.facades.native.runs.runs import wanted_of
 from sweephand.server.flow.errors import failures, summaries
 from sweephand.server.flow.errors.failures import OpenRuns

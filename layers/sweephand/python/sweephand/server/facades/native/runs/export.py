@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.ids import is_uuid
+from sweephand.base.members import fields
 from sweephand.domain.instants import text_ms
-from sweephand.domain.members import fields
 from sweephand.domain.runs import run_file
 from sweephand.domain.runs.run_file import MEDIA_TYPES, Format
 from sweephand.server.facades.http import Answer
@@ -16,7 +16,7 @@ from sweephand.server.facades.native import cursors
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.operations import operations
 from sweephand.server.facades.native.operations.operations import EXPORT_PATH
-from sweephand.server.facades.native.query_instants import exact_instant
+from sweephand.server.facades.native.query import exact_instant
 from sweephand.server.facades.native.runs import runs
 from sweephand.server.facades.native.runs.runs import KINDS, STATES
 from sweephand.server.flow.bulk import export_runs as work

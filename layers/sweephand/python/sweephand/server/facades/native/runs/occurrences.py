@@ -25,7 +25,7 @@ from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.jobs.answers import as_held
 from sweephand.server.facades.native.members.schedule_members import MOVED_BY, moved_body
-from sweephand.server.facades.native.query_instants import instant
+from sweephand.server.facades.native.query import instant
 from sweephand.server.flow.jobs import lookup
 from sweephand.server.flow.jobs.occurrences import Asked, Occurrence, between
 from sweephand.server.flow.jobs.schedule_timing import LAST
@@ -46,7 +46,7 @@ def occurrences(ctx: Context) -> Answer:
     schedules = planned.schedules
     if "scheduleId" in ctx.query:
         schedules = (lookup.find_schedule(planned, ctx.query["scheduleId"]),)
-    begin, until = instant(ctx, "from") or ctx.now, instant(ctx, "until") or LAST
+    begin, until = instant(ctx.query, "from") or ctx.now, instant(ctx.query, "until") or LAST
     if until < begin:
         raise InvalidRequest("until", "is before `from`", code="INVALID_QUERY")
     after = parse_instant(mark[0], "cursor") if mark else _whole_second(begin)

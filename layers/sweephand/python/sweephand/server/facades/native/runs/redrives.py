@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest, PreconditionFailed
+from sweephand.base.members import fields
 from sweephand.domain.instants import epoch_ms, text_ms
-from sweephand.domain.members import fields
 from sweephand.domain.operation import OperationKind
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import RUN_ID, TASKS, Context
 from sweephand.server.facades.native.members import run_edits
 from sweephand.server.facades.native.operations import operations
-from sweephand.server.facades.native.query_instants import exact_instant
+from sweephand.server.facades.native.query import exact_instant
 from sweephand.server.facades.native.runs import errors
 from sweephand.server.facades.native.runs.export import INSTANTS, TEXTS
 from sweephand.server.flow.bulk import redrive
@@ -119,9 +119,8 @@ CHOOSES: Mapping[str, Callable[[Context, object], tuple[dict[str, Any], int]]] =
 
 def _runs(value: object) -> list[str]:
     """Reads the ids in the given order, without duplicates."""
-    if not isinstance(value, list) or not 1 <= len(value) <= redrive.MOST_RUNS:
-        raise InvalidRequest("runs", f"must be a list of 1 to {redrive.MOST_RUNS} ids of runs")
-    for n, each in enumerate(value):
+    given = fields.listed(value, "runs", redrive.MOST_RUNS, "a list of ids of runs", least=1)
+    for n, each in enumerate(given):
         if not isinstance(each, str) or not RUN_ID.fullmatch(each):
-            raise InvalidRequest(f"runs[{n}]", "is not an id of a run")
-    return list(dict.fromkeys(value))
+            raise fields.must_be(f"runs[{n}]", "the id of a run", each)
+    return list(dict.fromkeys(given))

@@ -9,8 +9,8 @@ from math import ceil
 from typing import Any
 
 from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.members import fields
 from sweephand.domain.instants import from_s
-from sweephand.domain.members import fields
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.server.facades.native.members import run_edits
 from sweephand.server.flow.runs.edits import Edit

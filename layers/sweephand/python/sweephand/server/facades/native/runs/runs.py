@@ -9,11 +9,11 @@ from typing import Any
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.ids import is_uuid
 from sweephand.base.lazy import lazy
-from sweephand.domain.members import fields
+from sweephand.base.members import fields
 from sweephand.domain.run import Attempt, Kind, Run, State
 from sweephand.server.facades.http import RUN_TOKEN_HEADER, Answer
-from sweephand.server.facades.native.context import TASKS, Context, in_query
-from sweephand.server.facades.native.query_instants import exact_instant, instant
+from sweephand.server.facades.native.context import TASKS, Context
+from sweephand.server.facades.native.query import exact_instant, in_query, instant
 from sweephand.server.facades.native.runs import report
 from sweephand.server.flow.runs import results, run_lists
 from sweephand.server.flow.runs.run_lists import JobNames, Wanted
@@ -67,7 +67,7 @@ def wanted_of(ctx: Context) -> Wanted:
         collection=ctx.collection(),
         tag=ctx.text("tag", 128),
         resource_id=ctx.text("resourceId", 256),
-        span=Span(instant(ctx, "from", exact_instant), instant(ctx, "until", exact_instant)),
+        span=Span(instant(ctx.query, "from", exact_instant), instant(ctx.query, "until", exact_instant)),
     )
     with in_query():
         run_lists.check_members(wanted)

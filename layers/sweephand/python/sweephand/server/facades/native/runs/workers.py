@@ -7,12 +7,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
+from sweephand.base import json_text
 from sweephand.base.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.base.json_schema import items, one_of, or_null, ref, whole
+from sweephand.base.members import fields
 from sweephand.domain.answers import Table, answered
 from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S, Application
 from sweephand.domain.instants import stamp, text_ms
-from sweephand.domain.members import fields, json_text
 from sweephand.domain.message import Pointer, Unreadable, decode
 from sweephand.domain.run import Kind
 from sweephand.domain.runs.run_members import run_body
@@ -22,7 +23,7 @@ from sweephand.server.actions.run_headers import traceparent_of
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes
 from sweephand.server.facades.native.context import TASKS, Context
-from sweephand.server.facades.native.query_instants import exact_instant
+from sweephand.server.facades.native.query import exact_instant
 from sweephand.server.facades.native.runs import report
 from sweephand.server.flow.runs import workers
 from sweephand.server.flow.runs.follow_ups import FIELD

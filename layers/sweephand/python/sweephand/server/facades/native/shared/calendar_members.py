@@ -9,10 +9,10 @@ from typing import Any
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import or_null, text, whole
+from sweephand.base.members import fields
 from sweephand.domain.answers import Member, Table, answered
 from sweephand.domain.calendar import Calendar
 from sweephand.domain.instants import EPOCH
-from sweephand.domain.members import fields
 from sweephand.domain.schema_words import FLAG, INSTANT_MS, PLAIN_NAME
 from sweephand.schedules.calendars import calendar_content as content
 from sweephand.schedules.calendars import icalendar, icalendar_text

@@ -9,14 +9,14 @@ from typing import Any
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import Members, answer, one_of, or_null, ref, request, text, whole
 from sweephand.base.lazy import lazy
+from sweephand.base.members import fields
+from sweephand.base.members.fields import below
 from sweephand.domain.answers import Member, answered
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection, CollectionState, Events, Quota, Retention
 from sweephand.domain.jobs import policies
-from sweephand.domain.members import fields
-from sweephand.domain.members.fields import below
 from sweephand.domain.runs import retry
 from sweephand.domain.schema_words import FACADE, REVISION, ZONE
-from sweephand.schedules.zones.localtime import zone
+from sweephand.schedules.text.instants import read_zone
 from sweephand.server.facades.native.members.resource import CHANGED, NAMED, Resource, part
 from sweephand.server.security.guard import GuardSettings
 
@@ -46,12 +46,10 @@ def _defaults(value: object, field: str, _: Any) -> dict[str, Any]:
 def _zone(value: object, field: str) -> str:
     name = fields.text(value, field, 1, 100)
     try:
-        zone(name)
-    except KeyError:
+        return read_zone(name, field).name
+    except InvalidRequest as wrong:
         meant = zone_names.suggestion(name)
-        expected = f'expected an IANA zone such as "Europe/Berlin", not {fields.shown(name)}'
-        raise InvalidRequest(field, f"{expected}; {meant}" if meant else expected) from None
-    return name
+        raise wrong.changed(reason=f"{wrong.reason}; {meant}" if meant else wrong.reason) from wrong
 
 
 def _redirects(value: object, field: str, guard: GuardSettings) -> Mapping[str, Mapping[str, str]]:

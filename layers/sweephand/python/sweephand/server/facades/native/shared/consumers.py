@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import one_of, or_null, whole
+from sweephand.base.members import fields
 from sweephand.domain.answers import Table, answered
 from sweephand.domain.consumer import LEAST_LEASE_S, LONGEST_LEASE_S, USUAL_LEASE_S, Consumer, Phase
 from sweephand.domain.instants import stamp, text
-from sweephand.domain.members import fields
 from sweephand.domain.schema_words import INSTANT, INSTANT_MS, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import Members, answer, items, one_of, or_null, request, text, whole
+from sweephand.base.members import fields
+from sweephand.base.members.fields import below
 from sweephand.domain.answers import Member, Table, answered
 from sweephand.domain.flow_keys.circuits import Circuit, CircuitState
 from sweephand.domain.flow_keys.flow_keys import (
@@ -21,8 +23,6 @@ from sweephand.domain.flow_keys.flow_keys import (
     Turnstile,
 )
 from sweephand.domain.instants import EPOCH, text_ms
-from sweephand.domain.members import fields
-from sweephand.domain.members.fields import below
 from sweephand.domain.run import Reason
 from sweephand.domain.schema_words import FLAG, INSTANT_MS, REVISION, TEXT
 from sweephand.server.facades.native.members.resource import CHANGED, NAMED, Resource, part

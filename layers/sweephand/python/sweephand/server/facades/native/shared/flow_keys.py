@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 
+from sweephand.base import json_text
+from sweephand.base.members import fields
 from sweephand.domain.flow_keys.flow_keys import FlowKey
-from sweephand.domain.members import fields
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes
 from sweephand.server.facades.native.context import Context
@@ -53,7 +54,7 @@ def patch(ctx: Context) -> Answer:
     body = ctx.merge_patch("flow key")
 
     def edit(before: FlowKey) -> FlowKey:
-        return flow_key_members.read(shapes.merged(FLOW_KEY.settable(before), body), ctx.tenant, before)
+        return flow_key_members.read(json_text.merged(FLOW_KEY.settable(before), body), ctx.tenant, before)
 
     return _change(ctx, edit)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,8 +10,8 @@ from typing import Any
 
 from sweephand.base.errors import Conflict, InvalidRequest, Mistakes, NotFound
 from sweephand.base.json_schema import items, one_of, or_null, whole
+from sweephand.base.members import fields
 from sweephand.domain.answers import Table, answered
-from sweephand.domain.members import fields
 from sweephand.domain.schema_words import ACTOR, INSTANT_MS, TEXT
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
@@ -120,10 +119,8 @@ def _draft(body: object, *, provider: bool) -> tuple[str | None, frozenset[str] 
 
 
 def scopes(value: object, field: str, allowed: frozenset[str]) -> frozenset[str]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise InvalidRequest(field, f"must be a list of scopes, not {fields.shown(value)}")
-    wrong = Mistakes()
-    found = frozenset(wrong.of(fields.one_of, scope, f"{field}[{n}]", allowed) for n, scope in enumerate(value))
+    wrong, given = Mistakes(), fields.listed(value, field, wanted="a list of scopes")
+    found = frozenset(wrong.of(fields.one_of, scope, f"{field}[{n}]", allowed) for n, scope in enumerate(given))
     wrong.check()
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from sweephand.base.errors import Forbidden, InvalidRequest, RateLimited, Unauthenticated
-from sweephand.domain.members.fields import shown
+from sweephand.base.members.fields import shown
 from sweephand.server.facades.http import Answer, Request
 from sweephand.server.facades.native.context import Context
 from sweephand.server.flow import rates

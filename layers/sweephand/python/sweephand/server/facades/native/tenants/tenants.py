@@ -8,8 +8,11 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
+from sweephand.base import json_text
 from sweephand.base.errors import InvalidRequest, Mistakes, NotFound
 from sweephand.base.json_schema import Members, answer, items, one_of, or_null, request, text, whole
+from sweephand.base.members import fields
+from sweephand.base.members.fields import by_schema
 from sweephand.domain.answers import Table, answered
 from sweephand.domain.collection import (
     DESCENDANTS,
@@ -22,8 +25,6 @@ from sweephand.domain.collection import (
     TenantState,
     Usage,
 )
-from sweephand.domain.members import fields
-from sweephand.domain.members.fields import by_schema
 from sweephand.domain.schema_words import ACTOR, INSTANT_MS, PLAIN_NAME, TENANT_NAME
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes
@@ -209,7 +210,7 @@ def patch(ctx: Context) -> Answer:
         "quota": _quota_body(before, usage),
         "withheldScopes": withheld,
     }
-    merged = fields.members(shapes.merged(there, given), "", ("tenant", *GIVEN, *READ_ONLY))
+    merged = fields.members(json_text.merged(there, given), "", ("tenant", *GIVEN, *READ_ONLY))
     if merged.get("tenant", name) != name:
         raise InvalidRequest("tenant", "cannot be changed")
     allowed, pace = _quota(merged)

@@ -85,7 +85,6 @@ PLACES: Mapping[str, str] = {
     **dict.fromkeys(("runDays", "endedJobDays"), "retention"),
 }
 """The objects that contain members that callers often write elsewhere."""
-_COUNTED = re.compile(r"found \d+\Z", re.ASCII)
 _MARKS = re.compile("[^a-z0-9]")
 
 
@@ -101,16 +100,17 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
-def with_value(reason: str, value: object) -> str:
-    """Returns the reason with the value that was sent, unless the reason repeats the value already."""
-    if not reason.startswith("expected ") or not isinstance(value, str | int | float):
-        return reason
-    said, (asked, found, _) = shown(value), reason.rpartition(", not a number")
-    if said in reason or "; found " in reason:
-        return reason
-    if found:
-        return f"{asked}, not a number ({said})"
-    return f"{reason} in {said}" if _COUNTED.search(reason) else f"{reason}, not {said}"
+def kind_of(value: object) -> str:
+    """Returns the JSON name of a value's type: "a number", "null"."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    return "an object" if isinstance(value, Mapping) else "a list"
 
 
 def quoted(text: str) -> str:

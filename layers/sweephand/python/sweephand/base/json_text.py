@@ -95,6 +95,25 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = {
 """The writers by type, because a chain of isinstance for each value costs five times as much."""
 
 
+def merged(target: Any, patch: Any, *, any_case: bool = False) -> Any:
+    """Applies a merge patch (RFC 7396): null removes a member, an object is merged, anything else replaces.
+
+    any_case: whether names that differ only in case are the same; the patch then decides the spelling.
+    """
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    spellings = {name.lower(): name for name in result} if any_case else {}
+    for name, value in patch.items():
+        known = spellings.pop(name.lower(), name)
+        before = result.get(known)
+        if value is None or known != name:
+            result.pop(known, None)
+        if value is not None:
+            result[name] = merged(before, value, any_case=any_case)
+    return result
+
+
 class Difference(NamedTuple):
     """One changed member. path: `action.url`. old, new: None if the member was absent."""
 
