@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sweephand.base.json_schema import Members, Schema, answer, items, one_of, or_null, ref, request, text, whole
 from sweephand.domain.application import LEASE_S, LONGEST_LEASE_S, MOST_TASKS, SHORTEST_LEASE_S
-from sweephand.domain.run import Kind, Reason, State
+from sweephand.domain.run import Kind, State
 from sweephand.domain.runs.run_file import Format
 from sweephand.domain.runs.run_members import ATTEMPT, GROUP_ID, OF_ITS_JOB, RUN
 from sweephand.domain.schema_words import (
@@ -19,9 +19,9 @@ from sweephand.domain.schema_words import (
     RUN_ID,
     TEXT,
 )
-from sweephand.schedules.explain.explain_instant import REASON_CODES
 from sweephand.schedules.explain.preview_warnings import CAUTIONS
 from sweephand.server.actions.payloads import ANYTHING, MAX_PAYLOAD
+from sweephand.server.facades.native.jobs.preview import EXPLANATION
 from sweephand.server.facades.native.members.job_members import JOB
 from sweephand.server.facades.native.members.schedule_members import MOVED_BY
 from sweephand.server.facades.native.operations.operations import OPERATION
@@ -213,56 +213,7 @@ SCHEMAS: dict[str, Schema] = {
             "ianaVersion": text(description="The version of the time-zone data."),
         }
     ),
-    "Explanation": answer(
-        {
-            "at": {**INSTANT, "description": "The instant that is explained."},
-            "localTime": LOCAL_WITH_OFFSET,
-            "occurs": {**FLAG, "description": "Whether it ran, or will run as things stand."},
-            "state": or_null(
-                one_of(
-                    State,
-                    description="The state of its row in the ledger; without a row, SCHEDULED or SKIPPED as things"
-                    " stand. It is null if the instant is no occurrence, if the row has expired, and in a preview.",
-                )
-            ),
-            "reason": or_null(one_of(Reason)),
-            "range": or_null(
-                answer(
-                    {"from": INSTANT_MS, "until": INSTANT_MS, "count": whole(1)},
-                    description="The span of the row, if it stands for many occurrences.",
-                )
-            ),
-            "switchedOff": or_null(
-                answer(
-                    {
-                        "since": or_null(INSTANT_MS),
-                        "until": or_null(
-                            {**INSTANT_MS, "description": "The end that was set, or when it was switched on again."}
-                        ),
-                        "by": or_null(text(description="The client id; null if the service did it, or nobody knows.")),
-                        "note": or_null(TEXT),
-                    },
-                    description="The time around this instant in which somebody had paused or switched off the job or"
-                    " the schedule, as far as the last 100 changes of the job show it.",
-                )
-            ),
-            "reasons": items(
-                answer(
-                    {
-                        "code": one_of(REASON_CODES),
-                        "message": TEXT,
-                        "field": or_null(text(description="The field of the wall time that does not match.")),
-                    }
-                ),
-                minItems=1,
-                description="The reasons, the most important first.",
-            ),
-            "movedBy": MOVED_BY,
-            "previous": or_null({**INSTANT, "description": "The occurrence before; null if there is none."}),
-            "next": or_null({**INSTANT, "description": "The next occurrence; null if there is none."}),
-            "runId": or_null({**RUN_ID, "description": "The row of the ledger that covers it; null if there is none."}),
-        }
-    ),
+    "Explanation": answer(EXPLANATION.answer()),
     "Run": answer(_RUN),
     "RunPage": page("Run"),
     "RunsFile": {

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.base.errors import InvalidRequest, Mistakes
+from sweephand.base.json_schema import Members, answer, items, one_of, or_null, whole
 from sweephand.base.lazy import lazy
 from sweephand.base.members import fields
+from sweephand.base.records import dataclass
+from sweephand.domain.answers import Table, answered
 from sweephand.domain.collection import Collection, Usage
 from sweephand.domain.instants import epoch_s, from_ms, text
+from sweephand.domain.run import Reason as RunReason
+from sweephand.domain.run import Run, State
+from sweephand.domain.schema_words import FLAG, INSTANT, INSTANT_MS, LOCAL_WITH_OFFSET, RUN_ID, TEXT
 from sweephand.schedules.explain import explain_instant, gaps, preview_warnings
 from sweephand.schedules.explain.explain import dropped, left_out, local_text, search
 from sweephand.schedules.explain.explain_instant import Reason
@@ -24,10 +30,13 @@ from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import shapes
 from sweephand.server.facades.native.context import TENANT_HEADER, Context, helpful
 from sweephand.server.facades.native.members import idle
-from sweephand.server.facades.native.members.schedule_members import moved_body
+from sweephand.server.facades.native.members.schedule_members import MOVED_BY, moved_body
 from sweephand.server.facades.native.shared import collection_members
 from sweephand.server.flow.jobs.schedule_timing import LAST
 from sweephand.server.flow.tenants import tenancy
+
+if TYPE_CHECKING:
+    from sweephand.server.flow.jobs.past import Switch
 
 with lazy():
     from sweephand.server.flow.job_parts import named_calendars
@@ -84,7 +93,9 @@ def _preview(ctx: Context) -> Answer:
             "warnings": [
                 {"code": each.code, "message": each.text} for each in preview_warnings.cautions(timing, after)
             ],
-            "explained": None if explained is None else explanation_body(timing, explained, given.get("calendars")),
+            "explained": None
+            if explained is None
+            else EXPLANATION.show(Explained(timing, explained, given.get("calendars"))),
             "nextCursor": None,
             "searchedUntil": text(until),
             "ianaVersion": IANA_VERSION,
@@ -153,23 +164,89 @@ def _ends_within(timing: Timing, begin: int, end: int) -> bool:
         return True
 
 
-def explanation_body(timing: Timing, found: explain_instant.Explanation, calendars: Any) -> dict[str, Any]:
-    """Returns the body of an explanation by a rule alone. calendars: as the schedule names them."""
-    return {
-        "at": text(found.instant),
-        "localTime": local_text(epoch_s(found.instant), timing.zone),
-        "occurs": found.occurs,
-        "reasons": [
-            {"code": each.code, "message": _message(each, calendars), "field": each.field} for each in found.reasons
-        ],
-        "movedBy": moved_body(found.moved_by),
-        "previous": None if found.previous is None else text(found.previous),
-        "next": None if found.following is None else text(found.following),
-        **dict.fromkeys(("state", "reason", "runId", "range", "switchedOff")),
+@dataclass(frozen=True)
+class Explained:
+    """An explanation of an instant. calendars: as the schedule names them. The rest is None in a preview.
+
+    state, reason: of the row, or as things stand. row: of the ledger. off: who had switched the schedule off.
+    """
+
+    timing: Timing
+    found: explain_instant.Explanation
+    calendars: Any
+    state: State | None = None
+    reason: RunReason | None = None
+    row: Run | None = None
+    off: Switch | None = None
+
+    def message(self, reason: Reason) -> str:
+        if reason.calendar is None:
+            return reason.text
+        return f"the times of its calendar {self.calendars[reason.calendar]['name']} do not allow it"
+
+
+SPAN = Table(
+    {
+        "from": answered(INSTANT_MS, "planned_at"),
+        "until": answered(INSTANT_MS, "range_until"),
+        "count": answered(whole(1), "range_count"),
     }
-
-
-def _message(reason: Reason, calendars: Any) -> str:
-    if reason.calendar is None:
-        return reason.text
-    return f"the times of its calendar {calendars[reason.calendar]['name']} do not allow it"
+)
+OFF = Table(
+    {
+        "since": answered(or_null(INSTANT_MS)),
+        "until": answered(or_null(INSTANT_MS), says="The end that was set, or when it was switched on again."),
+        "by": answered(or_null(TEXT), says="The client id; null if the service did it, or nobody knows."),
+        "note": answered(or_null(TEXT)),
+    }
+)
+_REASON: Members = {
+    "code": one_of(explain_instant.REASON_CODES),
+    "message": TEXT,
+    "field": or_null({**TEXT, "description": "The field of the wall time that does not match."}),
+}
+EXPLANATION = Table(
+    {
+        "at": answered(INSTANT, "found.instant", "The instant that is explained."),
+        "localTime": answered(
+            LOCAL_WITH_OFFSET, lambda explained: local_text(epoch_s(explained.found.instant), explained.timing.zone)
+        ),
+        "occurs": answered(FLAG, "found.occurs", "Whether it ran, or will run as things stand."),
+        "state": answered(
+            or_null(one_of(State)),
+            says="The state of its row in the ledger; without a row, SCHEDULED or SKIPPED as things stand. It is null "
+            "if the instant is no occurrence, if the row has expired, and in a preview.",
+        ),
+        "reason": answered(or_null(one_of(RunReason))),
+        "range": answered(
+            or_null(answer(SPAN.answer(), description="The span of the row, if it stands for many occurrences.")),
+            lambda explained: SPAN.show(explained.row) if explained.row and explained.row.range_until else None,
+        ),
+        "switchedOff": answered(
+            or_null(
+                answer(
+                    OFF.answer(),
+                    description="The time around this instant in which somebody had paused or switched off the job or"
+                    " the schedule, as far as the last 100 changes of the job show it.",
+                )
+            ),
+            lambda explained: explained.off and OFF.show(explained.off),
+        ),
+        "reasons": answered(
+            items(answer(_REASON), minItems=1),
+            lambda explained: [
+                {"code": each.code, "message": explained.message(each), "field": each.field}
+                for each in explained.found.reasons
+            ],
+            "The reasons, the most important first.",
+        ),
+        "movedBy": answered(MOVED_BY, lambda explained: moved_body(explained.found.moved_by)),
+        "previous": answered(or_null(INSTANT), "found.previous", "The occurrence before; null if there is none."),
+        "next": answered(or_null(INSTANT), "found.following", "The next occurrence; null if there is none."),
+        "runId": answered(
+            or_null(RUN_ID),
+            lambda explained: explained.row and explained.row.id,
+            "The row of the ledger that covers it; null if there is none.",
+        ),
+    }
+)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sweephand.base.records import dataclass
-from sweephand.domain.instants import epoch_s, stamp, text, text_ms
+from sweephand.domain.instants import epoch_s, text
 from sweephand.domain.job import Job
 from sweephand.domain.jobs import switched_off
 from sweephand.domain.jobs.job_state import OFF, Held
@@ -29,7 +29,7 @@ from sweephand.schedules.timing import Timing, load_or_never
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native.context import Context
 from sweephand.server.facades.native.jobs.answers import as_held
-from sweephand.server.facades.native.jobs.preview import explanation_body
+from sweephand.server.facades.native.jobs.preview import EXPLANATION, Explained
 from sweephand.server.facades.native.overview import sentences
 from sweephand.server.facades.native.query import in_query
 from sweephand.server.flow.jobs import lookup, occurrences, past
@@ -72,6 +72,9 @@ class _Answered:
     row: Run | None = None
     off: Switch | None = None
 
+    def shown(self, timing: Timing, calendars: Any) -> Explained:
+        return Explained(timing, self.explanation, calendars, self.state, self.reason, self.row, self.off)
+
 
 def explain_schedule(ctx: Context) -> Answer:
     """Explains what became of `at` (default: now), or will become of it as things stand.
@@ -85,8 +88,7 @@ def explain_schedule(ctx: Context) -> Answer:
     asked = _asked(ctx, planned.job, schedule, held)
     of_schedule = occurrences.Asked(ctx.world, planned.job, schedule, asked.timing, ctx.now)
     answered = _answered(asked, occurrences.at(of_schedule, asked.instant))
-    body = explanation_body(asked.timing, answered.explanation, schedule.timing.get("calendars"))
-    return Answer(200, {**body, **_outcome(answered)})
+    return Answer(200, EXPLANATION.show(answered.shown(asked.timing, schedule.timing.get("calendars"))))
 
 
 def _asked(ctx: Context, job: Job, schedule: Schedule, held: Held | None) -> _Asked:
@@ -333,24 +335,3 @@ def _not_active(asked: _Asked) -> Reason:
         return Reason("NOT_ACTIVE", "the schedule is held: its collection or tenant is disabled")
     reason = f" ({schedule.state_reason})" if schedule.state_reason else ""
     return Reason("NOT_ACTIVE", f"the schedule is {schedule.state}{reason}")
-
-
-def _outcome(answered: _Answered) -> dict[str, Any]:
-    row = answered.row
-    return {
-        "runId": None if row is None else row.id,
-        "state": None if answered.state is None else answered.state.value,
-        "reason": None if answered.reason is None else answered.reason.value,
-        "range": None if row is None else _range_body(row),
-        "switchedOff": None if answered.off is None else _off_body(answered.off),
-    }
-
-
-def _range_body(row: Run) -> dict[str, Any] | None:
-    if row.range_until is None:
-        return None
-    return {"from": text_ms(row.planned_at), "until": text_ms(row.range_until), "count": row.range_count}
-
-
-def _off_body(off: Switch) -> dict[str, Any]:
-    return {"since": stamp(off.since), "until": stamp(off.until), "by": off.by, "note": off.note}
