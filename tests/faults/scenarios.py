@@ -59,6 +59,7 @@ from sweephand.server.store.jobs.jobs import job_of
 from sweephand.server.store.operations.operations import OperationItem, operation_of
 from sweephand.server.store.views import resources as views
 from tests.faults import azure_scenarios as azure_scenarios  # noqa: PLC0414 - its histories are listed below
+from tests.faults import message_scenarios as message_scenarios  # noqa: PLC0414 - likewise
 from tests.faults.play import NOON, TENANT, TICK, Play, Scenario, minutes, surviving
 from tests.support.ecs import ACTION as TASK
 from tests.support.ecs import GUARD, Cluster

@@ -305,7 +305,7 @@ CHANGES = {
         "server/flow/retention.py", "run_expiry", ", retention_of(world, tenant, collection).run_days", ""
     ),
     "attempts-go-after-15-days": Change(
-        "server/flow/runs/settle.py", "_attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"
+        "server/flow/runs/settle.py", "attempt_expiry", "now + timedelta(seconds=open_s) + LONGEST_IN_QUEUES", "now"
     ),
     "errors-expire-in-silence": Change("server/flow/errors/failures.py", "wake_up", "if soon:", "if False:"),
     "groups-stay-for-ever": Change(

@@ -98,9 +98,9 @@ REVISION = whole(
 )
 
 JOB: Members = {
-    "jobId": {**ID, "description": "The id of the job, a UUID."},
+    "jobId": or_null({**ID, "description": "The id of the job, a UUID; null for a message, which has none."}),
     "jobName": or_null(
-        text(1, 255, description="The name of the job when the event was sent; null if the job is deleted.")
+        text(1, 255, description="The name of the job when the event was sent; null if there is none any more.")
     ),
     "resourceId": or_null(text(1, 256, description="The resource id of the job.")),
     "tags": items(text(1, 128), maxItems=10, description="The tags of the job."),
@@ -480,8 +480,8 @@ def _of_occurrence() -> Members:
     return {
         "id": {**RUN_ID, "description": "The id of the run. It stays the same if the event is sent again."},
         "tenant": text(1, 64, description="The name of the tenant."),
-        "jobId": {**ID, "description": "The id of the job, a UUID."},
-        "jobScheduleId": {**ID, "description": "The same id as `jobId`."},
+        "jobId": or_null({**ID, "description": "The id of the job, a UUID; null for a message, which has none."}),
+        "jobScheduleId": or_null({**ID, "description": "The same id as `jobId`."}),
         "scheduleId": or_null(
             {**ID, "description": "The schedule of the run; null for a run of the job itself, such as a manual one."}
         ),
@@ -548,8 +548,8 @@ def of_dropped() -> Schema:
         "id": text(1, 200, description="The id of the event. It stays the same if the event is sent again."),
         "tenant": text(1, 64, description="The name of the tenant."),
         "consumer": text(1, 128, description="The name of the consumer."),
-        "jobId": {**ID, "description": "The id of the job, a UUID."},
-        "jobScheduleId": {**ID, "description": "The same id as `jobId`."},
+        "jobId": or_null({**ID, "description": "The id of the job, a UUID; null for a message, which has none."}),
+        "jobScheduleId": or_null({**ID, "description": "The same id as `jobId`."}),
         "resourceId": JOB["resourceId"],
         "tag": or_null(text(1, 128, description="The first of `tags`.")),
         "tags": JOB["tags"],

@@ -39,7 +39,6 @@ from tools.docs import action_table, costs, decisions, event_schemas, promise_ta
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
-OF_THE_SERVICE = {"base", "domain", "formats", "schedules", "server"}
 CLOSED_TABLES = {
     PACKAGE / "domain" / "event.py",
     PACKAGE / "domain" / "run.py",
@@ -160,6 +159,7 @@ SCOPES: Mapping[str, str] = {
     "jobs:read": "read everything of the tenant except credentials; preview schedules; export runs",
     "jobs:write": "create, change, switch and delete jobs, job sets, collections, calendars and flow keys; "
     "register applications; delete consumers",
+    "messages:write": "send and revoke messages; `jobs:write` includes it",
     "provider:*": "do everything, for every tenant",
     "provider:admin": "create, change, switch and delete tenants; manage their subscriptions",
     "runs:write": "start, cancel and rerun runs; report results; act as a worker or consumer",
@@ -180,7 +180,7 @@ def _source() -> str:
     return "".join(
         path.read_text()
         for path in PACKAGE.rglob("*.py")
-        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] in OF_THE_SERVICE
+        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] in {"base", "domain", "schedules", "server"}
     )
 
 

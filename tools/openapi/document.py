@@ -61,6 +61,7 @@ TAGS = {
     "collections": "Groups of a tenant's jobs, with quotas.",
     "job-sets": "Lists of all the jobs of a program.",
     "calendars": "Dates and hours that schedules exclude, or to which they are limited.",
+    "messages": "Calls that are sent once, now or later, without a job.",
     "flow-keys": "Limits on the rate and the number of concurrent calls of several jobs.",
     "consumers": "Programs that receive events, and get the missed ones when they return.",
     "credentials": "Client ids and secrets.",
@@ -99,6 +100,7 @@ PATH: Mapping[str, Schema] = {
     "job": ID,
     "schedule": ID,
     "run": RUN_ID,
+    "message": RUN_ID,
     "failed_run": RUN_ID,
     "collection": PLAIN_NAME,
     "calendar": PLAIN_NAME,
@@ -206,7 +208,7 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     },
     **{
         (path, name): {**GIVEN_INSTANT, "description": f"Only runs planned at or {side} this instant. {IN_UTC}"}
-        for path in ("/v1/runs", "/v1/runs:export")
+        for path in ("/v1/runs", "/v1/runs:export", "/v1/messages")
         for name, side in (("from", "after"), ("until", "before"))
     },
     **{
@@ -216,6 +218,7 @@ OF_ROUTE: Mapping[tuple[str, str], Schema] = {
     },
     ("/v1/runs", "state"): one_of(state for state in State if state is not State.SCHEDULED),
     ("/v1/runs:export", "state"): one_of(state for state in State if state is not State.SCHEDULED),
+    ("/v1/messages", "state"): one_of(State),
     ("/v1/errors", "state"): one_of(STATES, default="OPEN"),
     ("/v1/operations", "state"): one_of(OperationState),
     ("/v1/operations", "kind"): one_of(OperationKind),
@@ -300,7 +303,8 @@ def operation(route: Route, example: Any = None) -> dict[str, Any]:
 
 
 ONE_OF = {
-    f"{noun}s": noun for noun in ("run", "job", "schedule", "tenant", "operation", "error", "job_set", "consumer")
+    f"{noun}s": noun
+    for noun in ("run", "job", "schedule", "tenant", "operation", "error", "job_set", "consumer", "message")
 }
 
 
@@ -414,6 +418,13 @@ def _other_responses(route: Route) -> dict[str, Any]:
     other |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(route)}
     if route.creates:
         other["201"] = _success(replace(route, status=201, creates=False), None)
+    if route.several:
+        content = {JSON: _content(route.several, {})}
+        other["207"] = {
+            "description": "Each of several things has its own answer.",
+            "headers": _headers(),
+            "content": content,
+        }
     if route.begins:
         content = {JSON: _content(route.begins, {})}
         other["202"] = {
@@ -486,6 +497,8 @@ def _problem_schema(status: int, any_problem: Schema) -> Schema:
     properties["code"] = {"type": "string", "enum": codes, "description": "A stable code."}
     if status not in {409, 412}:
         del properties["plan"]
+    if status != 409:
+        del properties["current"]
     if status in WITH_FIELDS:
         required.append("errors")
     else:

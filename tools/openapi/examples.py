@@ -88,6 +88,21 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
         "onlyIfNoneIsActive": {"ifActive": "drop"},
         "withAPayload": {"payload": {"invoice": 4711}, "headers": {"X-Event": "invoice.paid"}},
     },
+    "MessageRequest": {
+        "atOnce": {"action": {"type": "http", "url": "https://example.org/mail"}, "payload": {"order": 4711}},
+        "inTenMinutes": {
+            "action": {"type": "http", "url": "https://example.org/mail"},
+            "delaySeconds": 600,
+            "name": "reminder",
+            "resourceId": "customer-4711",
+        },
+        "several": {
+            "messages": [
+                {"action": {"type": "event", "detailType": "order.due"}, "at": "2099-01-05T06:00:00Z"},
+                {"action": {"type": "event", "detailType": "order.late"}, "at": "2099-01-06T06:00:00Z"},
+            ]
+        },
+    },
     "PauseRequest": {
         "holidays": {"note": "holidays", "until": "2099-01-05T06:00:00Z"},
         "forNow": {"note": "the target is being moved"},

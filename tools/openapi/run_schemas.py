@@ -36,7 +36,7 @@ from sweephand.server.flow.runs.workers import Ended
 from tools.openapi.pages_and_patches import page
 from tools.openapi.schedule_schemas import ONE_NOTATION, TIMING
 
-_RUN: Members = {**RUN.answer(), **{name: each for name, each in JOB.answer().items() if name in OF_ITS_JOB}}
+OF_RUN: Members = {**RUN.answer(), **{name: each for name, each in JOB.answer().items() if name in OF_ITS_JOB}}
 _GAPS = answer(
     {
         "smallestSeconds": whole(1, description="The smallest distance between two occurrences, in seconds."),
@@ -214,7 +214,7 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Explanation": answer(EXPLANATION.answer()),
-    "Run": answer(_RUN),
+    "Run": answer(OF_RUN),
     "RunPage": page("Run"),
     "RunsFile": {
         "type": "string",

@@ -36,7 +36,14 @@ from sweephand.server.facades.native.shared.collection_members import COLLECTION
 from sweephand.server.facades.native.shared.consumers import CONSUMER
 from sweephand.server.facades.native.tenants.credentials import CREDENTIAL, OVERLAP, SCOPES
 from sweephand.server.facades.native.tenants.signing import SIGNING_KEY
-from tools.openapi import action_schemas, resource_schemas, run_schemas, schedule_schemas, service_schemas
+from tools.openapi import (
+    action_schemas,
+    message_schemas,
+    resource_schemas,
+    run_schemas,
+    schedule_schemas,
+    service_schemas,
+)
 from tools.openapi.action_schemas import (
     AUTHENTICATION,
     RETRY,
@@ -379,6 +386,7 @@ SCHEMAS: dict[str, Schema] = {
     **run_schemas.OPERATIONS,
     **resource_schemas.FLOW_KEYS,
     **run_schemas.SCHEMAS,
+    **message_schemas.SCHEMAS,
     **resource_schemas.OVERVIEWS,
     **resource_schemas.TENANTS,
     **service_schemas.SCHEMAS,

@@ -25,6 +25,9 @@ _PROBLEM: Members = {
         ref("FieldProblem"), maxItems=MOST_SHOWN, description="All mistakes of the request, up to the first fifty."
     ),
     "plan": {**ref("JobSetPlan"), "description": "The current plan of the job set."},
+    "current": answer(
+        {"state": {**TEXT, "description": "Its state."}}, description="With 409: the present state of the message."
+    ),
 }
 _PROBLEM_PAGE: Members = {
     **{name: _PROBLEM[name] for name in ("type", "title", "status", "code")},
@@ -119,7 +122,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "GatewayRefusal": {"type": "object", "properties": {"message": TEXT}},
     "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
-    "Problem": answer(_PROBLEM, ("errors", "plan")),
+    "Problem": answer(_PROBLEM, ("errors", "plan", "current")),
     "ProblemPage": answer(_PROBLEM_PAGE),
     "ProblemPages": page("ProblemPage"),
     "FieldProblem": answer(_FIELD_PROBLEM, ("position",)),

@@ -57,6 +57,12 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "heartbeatRun": "heartbeat",
         "settleRun": "settle",
     },
+    "messages": {
+        "createMessage": "send",
+        "listMessages": "list",
+        "readMessage": "get",
+        "deleteMessage": "revoke",
+    },
     "errors": {
         "listErrors": "list",
         "readError": "get",
@@ -164,8 +170,12 @@ LEFT_OUT = {
 }
 """Operations without a method, with the reasons."""
 
+SEVERAL = {"createMessage": ("messages", "send_many", "Sends up to 25 messages, each of which has its own answer.")}
+"""Operations that take one thing or, in a member, several: the member, the second method and its text."""
 FIRST = {
     **dict.fromkeys(("createJob", "putNamedJob"), ("name", "action", "schedules")),
+    "createMessage": ("action",),
+    "sendMany": ("messages",),
     "addNote": ("text",),
     "putRedirect": ("to",),
 }
@@ -173,5 +183,11 @@ FIRST = {
 ONE_OR_MORE = {"schedules"}
 """Members that take an array or a single element."""
 
-OWN_IDS: Mapping[str, str] = {"job": "jobId", "run": "runId", "failed_run": "runId", "schedule": "scheduleId"}
+OWN_IDS: Mapping[str, str] = {
+    "job": "jobId",
+    "run": "runId",
+    "message": "id",
+    "failed_run": "runId",
+    "schedule": "scheduleId",
+}
 """For each path parameter, the member of an answer that contains the id of such a resource."""

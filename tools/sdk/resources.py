@@ -8,12 +8,17 @@ from textwrap import wrap
 from typing import Any
 
 from tools.sdk.document import MADE, Document, class_of, name_of
-from tools.sdk.methods import FIRST, ONE_OR_MORE, OWN_IDS
+from tools.sdk.methods import FIRST, ONE_OR_MORE, OWN_IDS, SEVERAL
 
 
 def resource(document: Document, name: str, methods: Mapping[str, str]) -> str:
     """Returns the source of a resource's module."""
-    parts = [_method(document, *found, methods[found[2]["operationId"]]) for found in _found(document, methods)]
+    found = [
+        (verb, path, each, method)
+        for verb, path, operation in _found(document, methods)
+        for each, method in _of_one_or_several(document, operation, methods[operation["operationId"]])
+    ]
+    parts = [_method(document, *each) for each in found]
     base = "AsyncWaiting" if name == "operations" else ""
     lines = [
         f'"""`{name}`. {MADE}"""',
@@ -37,6 +42,33 @@ def resource(document: Document, name: str, methods: Mapping[str, str]) -> str:
 def _found(document: Document, methods: Mapping[str, str]) -> list[tuple[str, str, Mapping[str, Any]]]:
     found = {operation["operationId"]: (method, path, operation) for method, path, operation in document.operations()}
     return [found[each] for each in methods]
+
+
+def _of_one_or_several(
+    document: Document, operation: Mapping[str, Any], name: str
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yields the operation with its method or, if it takes one thing or several, one operation for each."""
+    if operation["operationId"] not in SEVERAL:
+        yield operation, name
+        return
+    member, other, about = SEVERAL[operation["operationId"]]
+    content = operation["requestBody"]["content"]["application/json"]["schema"]
+    many = document.plain(document.schema(content)["properties"][member])[0]
+    yield {**operation, "requestBody": _json(many["items"])}, name
+    yield (
+        {
+            **operation,
+            "operationId": "".join(word.capitalize() if n else word for n, word in enumerate(other.split("_"))),
+            "description": about,
+            "requestBody": _json({"properties": {member: many}, "required": [member]}),
+            "responses": {"200": operation["responses"]["207"]},
+        },
+        other,
+    )
+
+
+def _json(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"content": {"application/json": {"schema": schema}}}
 
 
 def _part(found: re.Match[str]) -> str:

@@ -116,7 +116,7 @@ def _end_of_pause(passed: list[Passing]) -> int:
 def check_problem(reply: Reply, request_id: str) -> None:
     """Checks a problem by RFC 9457, and what this API adds to it."""
     body = reply.json
-    assert body.keys() - {"errors", "plan"} == {"type", "title", "status", "code", "detail", "requestId"}
+    assert body.keys() - {"errors", "plan", "current"} == {"type", "title", "status", "code", "detail", "requestId"}
     assert ("plan" in body) == (body["code"] in {"PLAN_STALE", "TOO_MANY_DELETES"})
     status, title = STATUS[body["code"]]
     assert (body["status"], body["title"]) == (reply.status, title) == (status, title)

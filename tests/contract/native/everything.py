@@ -125,6 +125,25 @@ BODIES: Mapping[str, Any] = {
         "policies": {"keepAnswer": "none"},
     },
     "POST /v1/schedules:preview": PREVIEW | {"after": "2027-03-01T00:00:00Z", "limit": 3},
+    "POST /v1/messages": {
+        "action": {
+            "type": "http",
+            "url": "https://example.org/mail",
+            "authentication": {"type": "bearer", "token": f"{CANARY}-token"},
+            "retry": {"type": "fixed"},
+        },
+        "collection": "default",
+        "name": "reminder",
+        "resourceId": "customer-4711",
+        "tags": ["mail"],
+        "payload": {"m": 1},
+        "headers": {"X-B": "c"},
+        "at": "2027-06-01T09:00:00",
+        "timezone": "Europe/Berlin",
+        "onPastStart": "run_now",
+        "maxLatenessSeconds": 600,
+        "policies": {"keepAnswer": "all"},
+    },
     "POST /v1/runs/{run}/rerun": {"payload": {"s": 3}, "headers": {"X-B": "d", "X-C": None}},
     "POST /v1/errors:redrive": {"runs": [NO_RUN], "ratePerMinute": 6, "dryRun": False} | {"expectedCount": 0},
     "POST /v1/runs:export": {"format": "csv", "state": "ERROR", "kind": "manual"},
@@ -227,7 +246,8 @@ def furnish(api: Api, tenant: str) -> Things:
     assert api("PUT", "/v1/job-sets/spare", {"jobs": jobs}, caller=tenant).status == 200
     assert api("PUT", "/v1/consumers/spare/lease", {"holder": "own"}, caller=tenant).status == 200
     assert api("PUT", f"/v1/applications/{names['application']}", caller=tenant).status == 200
-    names["claimed"], names["message"] = claimed(api, tenant)
+    names["claimed"], names["pointer"] = claimed(api, tenant)
+    names["message"] = api("POST", "/v1/messages", BODIES["POST /v1/messages"], caller=tenant).json["id"]
     names["waits"] = waiting(api, tenant)
     names |= {"flow_key": "spare", "job_set": "spare", "consumer": "spare", "problem": "not-found"}
     return Things({**names, "collection": "spare", "key": key, "credential": credential, "tenant": tenant})
@@ -287,7 +307,7 @@ def send(api: Api, route: Route, things: Things, *, caller: str | None = "", **m
     if isinstance(body, dict) and body.get("to") == OTHER:
         body = {**body, "to": things.names["other"]}
     if isinstance(body, dict) and body.get("message") == MESSAGE:
-        body = {**body, "message": things.names["message"]}
+        body = {**body, "message": things.names["pointer"]}
     return api(route.method, path, body, caller=caller, headers=headers, **more)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sweephand.domain.run import Kind
 
 ID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-RUN_ID = rf"{ID}_[0-9a-f]{{8}}-[0-9a-f]{{4}}-8[0-9a-f]{{3}}-[89ab][0-9a-f]{{3}}-[0-9a-f]{{12}}"
+RUN_ID = rf"{ID.replace('-7', '-[78]')}_[0-9a-f]{{8}}-[0-9a-f]{{4}}-8[0-9a-f]{{3}}-[89ab][0-9a-f]{{3}}-[0-9a-f]{{12}}"
 SECONDS = r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z"
 MILLISECONDS = SECONDS.replace("Z", r"\.[0-9]{3}Z")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sweephand.server.facades.native.members import message_members
 from sweephand.server.facades.native.members.job_members import JOB as JOB_MEMBERS
 from tests.contract.native.api import JOB
 from tests.contract.native.members import all_members
@@ -328,6 +329,12 @@ ACTS: dict[str, list[str]] = {
         *("EventAction[event].consumer", "Missed.keepSeconds", "Missed.limit", "Missed.mode"),
     ],
     "it says whose lease it is, and how long": ["LeaseRequest.holder", "LeaseRequest.seconds", "StartRequest.holder"],
+    "it says what a message sends and when; test_posted.py has the company in which it is refused": [
+        *(f"{noun}.{name}" for noun in ("Message", "MessageRequest") for name in message_members.REQUEST),
+        *(f"Message.policies.{name}" for name in message_members.OWN_POLICIES),
+        *(f"MessageRequest.policies.{name}" for name in message_members.OWN_POLICIES),
+        "MessageRequest.messages",
+    ],
     "it says what a preview shows": [
         *(f"PreviewRequest.{name}" for name in ("after", "limit", "explain", "collection", "at", "every")),
     ],

@@ -9,7 +9,7 @@ from tests.contract.native.api import JOB
 from tests.contract.native.everything import body_of, furnish, send, title
 
 TENANTS = ("acme", "globex")
-OF_A_TENANT = ("job", "schedule", "run", "credential", "operation", "error")
+OF_A_TENANT = ("job", "schedule", "run", "message", "credential", "operation", "error")
 BY_NAME = ("collection", "calendar", "flow_key", "job_set", "consumer", "problem", "application")
 NAMED = [route for route in ROUTES.all if any(f"{{{name}}}" in route.path for name in OF_A_TENANT)]
 
@@ -24,7 +24,9 @@ def both(shared):
 def test_another_tenants_id_is_not_found(shared, both, route):
     theirs, own = both["acme"], both["globex"]
     name = next(
-        name for name in ("schedule", "job", "run", "credential", "operation", "error") if f"{{{name}}}" in route.path
+        name
+        for name in ("schedule", "job", "run", "message", "credential", "operation", "error")
+        if f"{{{name}}}" in route.path
     )
     foreign = [theirs.path(route), own.path(route, **{name: theirs.names[name]})]
     acting = {"sweephand-tenant": "globex"}

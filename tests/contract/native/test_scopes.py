@@ -46,8 +46,9 @@ def scope_by_the_description(route):
         return {"errors:edit"}
     if path.startswith("/v1/consumers/"):
         return {"jobs:write"} if path.endswith("{consumer}") else {"runs:write"}
-    if path.startswith("/v1/consumers"):
-        return {"runs:write"}
+    of_nouns = {"messages": {"messages:write", "jobs:write"}, "consumers": {"runs:write"}}
+    if (noun := path.split("/")[2]) in of_nouns:
+        return of_nouns[noun]
     return {"runs:write"} if verb in {"run", "rerun", "cancel", "result", "nack", *BY_WORKERS} else {"jobs:write"}
 
 

@@ -64,6 +64,7 @@ def walk() -> Walk:
         _consumers(step)
         _schedules(step, job)
         _runs(step, job)
+        _messages(step)
         _workers(step)
         _errors(step, job)
         _operations(step, job)
@@ -227,6 +228,16 @@ def _runs(step: Walk, job: str) -> None:
     step("GET", "/v1/load")
     step("GET", "/v1/attention")
     step("GET", "/v1/runs:export", query=f"jobId={job}&state=SUCCESS")
+
+
+def _messages(step: Walk) -> None:
+    """Sends messages at once and later, and revokes one that has not begun."""
+    place = "/v1/messages/{message}"
+    for name in ("several", "atOnce", "inTenMinutes"):
+        sent = step("POST", "/v1/messages", body=REQUESTS["MessageRequest"][name])
+    step("GET", "/v1/messages", query="limit=1")
+    step("GET", place, message=sent["id"])
+    step("DELETE", place, message=sent["id"])
 
 
 def _workers(step: Walk) -> None:

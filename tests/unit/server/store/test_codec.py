@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sweephand.domain.job import ActionSpec, Job, Pause
+from sweephand.domain.posted import Posted
 from sweephand.domain.run import Kind, LostCall, Reason, Run, State
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
 from sweephand.server.store.dynamo.table import JobItem, RunItem, ScheduleItem
@@ -31,6 +32,7 @@ OTHERS: dict[str, Any] = {
     "Mapping[str, Any]": {"a": [1, None]},
     "Mapping[int, int]": {3: 4},
     "Mapping[str, ActionSpec]": {"onSuccess": ActionSpec("event", {}, {})},
+    "Posted": Posted("default", NOW, ["http", {}, {}, None, None], "https://example.org"),
     "datetime": NOW + timedelta(minutes=7),
     "str": "another",
     "int": 7,

@@ -154,10 +154,15 @@ class NotFound(SweephandError):
 class Conflict(SweephandError):
     """A request that the current state forbids.
 
-    Codes: NAME_TAKEN STATE_CONFLICT RESULT_CONFLICT LEASE_LOST FACADE_LIMIT.
+    current: the present state of the resource, if it is shown. Codes: NAME_TAKEN STATE_CONFLICT RESULT_CONFLICT
+    LEASE_LOST FACADE_LIMIT.
     """
 
     code = "STATE_CONFLICT"
+
+    def __init__(self, reason: str, *, code: str | None = None, current: str | None = None) -> None:
+        super().__init__(reason, code=code)
+        self.current = current
 
 
 def never_fires(field: str, reason: str) -> InvalidRequest:

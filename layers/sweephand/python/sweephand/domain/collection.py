@@ -210,7 +210,7 @@ class Terms:
     enabled: whether both are enabled. tenant_active: whether the tenant is. purging: whether one of them is being
     deleted with everything in it. tenant_since: when the tenant was created; None if it does not exist. withheld: the
     scopes that no caller of the tenant has. off_times: when one of the two was disabled. attributes: see Collection.
-    silences, watched: see Tenant.
+    silences, watched: see Tenant. gone: whether the collection does not exist.
     """
 
     enabled: bool = True
@@ -229,6 +229,7 @@ class Terms:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     silences: Mapping[str, Silence] = field(default_factory=dict)
     watched: frozenset[str] = frozenset()
+    gone: bool = False
 
 
 @dataclass(frozen=True)

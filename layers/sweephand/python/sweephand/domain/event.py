@@ -164,7 +164,7 @@ def of_run(run: Run, job: Job | None, collection: str) -> Event:
     kind = OF_STATE[run.state] if run.range_count is None else OF_LINE[run.state]
     members = {"runId": run.id, "scheduleId": run.schedule_id, "state": run.state.value, "reason": run.reason}
     members |= {"plannedAt": text_ms(run.planned_at)} | (_of_one(run) if run.range_count is None else _of_many(run))
-    who = {**job_members(job), "jobId": run.job_id}
+    who = {**job_members(job), "jobId": run.of_job}
     return event_of(kind, run.id, run.finished_at or run.planned_at, run.tenant, collection, who | members)
 
 
@@ -278,7 +278,7 @@ def of_rerun(
 
 def _of_signature(signature: Signature) -> dict[str, Any]:
     return {
-        "jobId": signature.job_id,
+        "jobId": signature.shown_job_id,
         "errorGroup": signature.id,
         "state": signature.state.value,
         "reason": signature.reason,
@@ -422,6 +422,8 @@ def _described(job: Job) -> dict[str, Any]:
 def job_members(job: Job | None) -> dict[str, Any]:
     if job is None:
         return {"jobName": None, "resourceId": None, "tags": []}
+    if job.of_message:
+        return {"jobId": None, "jobName": None, "resourceId": job.resource_id, "tags": list(job.tags)}
     return {"jobId": job.id, "jobName": job.name, "resourceId": job.resource_id, "tags": list(job.tags)}
 
 

@@ -11,6 +11,8 @@ from sweephand.domain.job import owner_of
 from sweephand.domain.run import Run, State
 
 LONGEST_TEXT = 160
+MESSAGES = "messages/"
+"""The beginning of what stands in the place of a job's id for messages; collection and target follow."""
 _VARIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12,}\b|[0-9]+", re.IGNORECASE)
 """The parts in which two messages of the same failure differ: ids, hashes, numbers."""
 
@@ -22,8 +24,9 @@ _SINCE_EVER = {"action": False, "errorAction": True}
 class Signature:
     """The properties that failures of one group share. text: their message with `#` for the parts that vary.
 
-    action: the action of the job that failed, by its member: `action`, `errorAction`, `hooks.onSuccess`. Failures of
-    two actions are never in one group, because the actions call different targets.
+    job_id: for messages, which have no job, what stands in its place (MESSAGES). action: the action of the job that
+    failed, by its member: `action`, `errorAction`, `hooks.onSuccess`. Failures of two actions are never in one group,
+    because the actions call different targets.
     """
 
     job_id: str
@@ -32,6 +35,18 @@ class Signature:
     reason: str | None
     http_status: int | None
     text: str
+
+    @property
+    def shown_job_id(self) -> str | None:
+        """Returns the id of the job as the API shows it; None for messages."""
+        return None if self.job_id.startswith(MESSAGES) else self.job_id
+
+    @property
+    def target(self) -> str | None:
+        """Returns the target of messages; None for a job, whose action may have another one by now."""
+        if self.shown_job_id is not None:
+            return None
+        return self.job_id.removeprefix(MESSAGES).partition("/")[2] or None
 
     @property
     def id(self) -> str:
@@ -44,7 +59,7 @@ class Signature:
 def signature_of(run: Run) -> Signature:
     """Returns the signature of a failed run."""
     return Signature(
-        job_id=run.job_id,
+        job_id=run.job_id if run.posted is None else f"{MESSAGES}{run.posted.collection}/{run.posted.target}",
         action=owner_of(run.kind),
         state=run.state,
         reason=run.reason.value if run.reason else None,

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from sweephand.base.errors import InvalidRequest
-from sweephand.base.json_text import dumps
 from sweephand.base.records import dataclass
 from sweephand.domain.run import Kind
 
@@ -74,27 +72,6 @@ class Payload:
 
     text: str
     is_json: bool
-
-
-def json_payload(value: object, field: str) -> Payload:
-    """Returns a JSON payload as it is stored and sent. Raises InvalidRequest if it cannot be written in UTF-8."""
-    try:
-        written = dumps(value)
-        written.encode()
-    except (TypeError, ValueError, RecursionError) as wrong:
-        raise InvalidRequest(field, "cannot be written as JSON in UTF-8") from wrong
-    return Payload(written, is_json=True)
-
-
-MASK = "***"
-"""Stands for a stored secret, in answers and in requests that keep it."""
-OWN_TOKEN = "sweephand"  # noqa: S105 - a type of authentication
-"""The authentication with a token that the stack signs."""
-
-
-def needed_again(path: str, changed: str) -> InvalidRequest:
-    """Returns the error for a secret that was left out although the member that it belongs to has changed."""
-    return InvalidRequest(path, f"is required: {changed} has changed, and the stored secret belongs to the old one")
 
 
 @dataclass(frozen=True)
@@ -179,6 +156,8 @@ class Job:
     own_runs: bool = False
     job_set: str | None = None
     key: str | None = None
+    of_message: ClassVar[bool] = False
+    """Whether it stands for a message, which has no job."""
 
     def reaction(self, kind: Kind) -> ActionSpec | None:
         """Returns the action that runs of this kind carry out; None if the job no longer has it."""

@@ -6,10 +6,13 @@ import hashlib
 from dataclasses import field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import text_ms
+
+if TYPE_CHECKING:
+    from sweephand.domain.posted import Posted
 
 
 class Status(StrEnum):
@@ -21,7 +24,7 @@ class Status(StrEnum):
 
 
 class State(StrEnum):
-    """The state of a run, or how it ended. SCHEDULED is computed from the schedule and never stored."""
+    """The state of a run, or how it ended. SCHEDULED is stored for messages only, and computed from schedules."""
 
     SCHEDULED = "SCHEDULED"
     TRIGGERED = "TRIGGERED"
@@ -119,6 +122,7 @@ class Kind(StrEnum):
     ON_FAILURE = "on_failure"
     ON_MISSED = "on_missed"
     TEST = "test"
+    MESSAGE = "message"
 
 
 REACTIONS = frozenset({Kind.ERROR_ACTION, Kind.ON_SUCCESS, Kind.ON_FAILURE, Kind.ON_MISSED})
@@ -222,6 +226,7 @@ class Run:
 
     rerun_of: the whole id of the run that this one repeats, planned at occurrence_at. rerun_by: the whole id of the
     last run that repeats this one. edited: whether a separate row has the body that is sent instead of the job's.
+    posted: of a message, which has no job: its action and everything else that its caller determines.
     """
 
     tenant: str
@@ -276,6 +281,7 @@ class Run:
     missed_from: datetime | None = None
     claims: frozenset[str] = frozenset()
     reported_by: str | None = None
+    posted: Posted | None = None
 
     @property
     def id(self) -> str:
@@ -290,9 +296,15 @@ class Run:
         return f"{self.schedule_id or self.job_id}_{self.parent_uuid}"
 
     @property
+    def of_job(self) -> str | None:
+        """Returns the id of its job as the API shows it; None for a message, which has none."""
+        return None if self.posted is not None else self.job_id
+
+    @property
     def begins(self) -> bool:
         """Returns True if its first attempt has not begun and it waits for neither a slot nor its turn in a line."""
-        return self.state is State.QUEUED and self.attempt == 1 and not (self.slotted or self.in_line)
+        new = self.state in {State.QUEUED, State.SCHEDULED}
+        return new and self.attempt == 1 and not (self.slotted or self.in_line)
 
     @property
     def closes_circle(self) -> bool:

@@ -39,7 +39,7 @@ WATCH_EVERY_S = 1.0
 SWEEP_EVENT = {"worker": 0, "workers": 1}
 AUDIT_EVENT = {"all": True}
 TENANTS = ("acme", "globex")
-TENANT_SCOPES = ("jobs:read", "jobs:write", "runs:write", "tasks:write", "errors:edit", "admin")
+TENANT_SCOPES = ("jobs:read", "jobs:write", "messages:write", "runs:write", "tasks:write", "errors:edit", "admin")
 CREDENTIAL_NAME = "local stack"
 
 

@@ -854,7 +854,7 @@ class Change(Model):
 class Task(Model):
     __slots__ = ()
     run_id: str
-    job_id: str
+    job_id: str | None
     schedule_id: str | None
     name: str
     kind: str
@@ -1039,7 +1039,7 @@ class ErrorGroup(Model):
     __slots__ = ()
     id: str
     state: str
-    job_id: str
+    job_id: str | None
     job_name: str | None
     action: str
     run_state: str
@@ -1226,6 +1226,18 @@ class Explanation(Model):
         "previous": ("previous", instant),
         "next": ("next", instant),
         "run_id": ("runId", None),
+    }
+
+
+class FieldProblem(Model):
+    __slots__ = ()
+    field: str | None
+    reason: str
+    position: int | None
+    members = {
+        "field": ("field", None),
+        "reason": ("reason", None),
+        "position": ("position", None),
     }
 
 
@@ -2423,6 +2435,112 @@ class ListedJobSet(Model):
     }
 
 
+class ListedMessageRange(Model):
+    __slots__ = ()
+    until: datetime
+    count: int
+    members = {
+        "until": ("until", instant),
+        "count": ("count", None),
+    }
+
+
+class ListedMessagePolicies(Model):
+    __slots__ = ()
+    delivery: str
+    keep_answer: str
+    callback_token: bool
+    on_no_result: str
+    members = {
+        "delivery": ("delivery", None),
+        "keep_answer": ("keepAnswer", None),
+        "callback_token": ("callbackToken", None),
+        "on_no_result": ("onNoResult", None),
+    }
+
+
+class ListedMessage(Model):
+    __slots__ = ()
+    id: str
+    job_id: str | None
+    job_name: str | None
+    schedule_id: str | None
+    kind: str
+    status: str
+    state: str
+    reason: str | None
+    http_status: int | None
+    planned_at: datetime
+    enqueued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    lateness_ms: int | None
+    attempt: int
+    max_attempts: int
+    next_attempt_at: datetime | None
+    callback_deadline_at: datetime | None
+    answer: str | None
+    message: str | None
+    parent_run_id: str | None
+    rerun_of: str | None
+    rerun_by: str | None
+    reported_by: str | None
+    error_group_id: str | None
+    range: ListedMessageRange | None
+    attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...]
+    expires_at: datetime | None
+    name: str | None
+    collection: str
+    resource_id: str | None
+    tags: tuple[str, ...]
+    created_at: datetime
+    held: bool
+    max_lateness_seconds: int | None
+    action: ListedAction
+    policies: ListedMessagePolicies
+    members = {
+        "id": ("id", None),
+        "job_id": ("jobId", None),
+        "job_name": ("jobName", None),
+        "schedule_id": ("scheduleId", None),
+        "kind": ("kind", None),
+        "status": ("status", None),
+        "state": ("state", None),
+        "reason": ("reason", None),
+        "http_status": ("httpStatus", None),
+        "planned_at": ("plannedAt", instant),
+        "enqueued_at": ("enqueuedAt", instant),
+        "started_at": ("startedAt", instant),
+        "finished_at": ("finishedAt", instant),
+        "lateness_ms": ("latenessMs", None),
+        "attempt": ("attempt", None),
+        "max_attempts": ("maxAttempts", None),
+        "next_attempt_at": ("nextAttemptAt", instant),
+        "callback_deadline_at": ("callbackDeadlineAt", instant),
+        "answer": ("answer", None),
+        "message": ("message", None),
+        "parent_run_id": ("parentRunId", None),
+        "rerun_of": ("rerunOf", None),
+        "rerun_by": ("rerunBy", None),
+        "reported_by": ("reportedBy", None),
+        "error_group_id": ("errorGroupId", None),
+        "range": ("range", ListedMessageRange.of),
+        "attempts": ("attempts", Attempt.all_of),
+        "notes": ("notes", tuple),
+        "expires_at": ("expiresAt", instant),
+        "name": ("name", None),
+        "collection": ("collection", None),
+        "resource_id": ("resourceId", None),
+        "tags": ("tags", tuple),
+        "created_at": ("createdAt", instant),
+        "held": ("held", None),
+        "max_lateness_seconds": ("maxLatenessSeconds", None),
+        "action": ("action", ListedAction.of),
+        "policies": ("policies", ListedMessagePolicies.of),
+    }
+
+
 class Load(Model):
     __slots__ = ()
     computed_at: datetime
@@ -2444,6 +2562,166 @@ class Load(Model):
         "jobs_left_out": ("jobsLeftOut", None),
         "read_units": ("readUnits", None),
         "ask_again_after_seconds": ("askAgainAfterSeconds", None),
+    }
+
+
+class MessageRange(Model):
+    __slots__ = ()
+    until: datetime
+    count: int
+    members = {
+        "until": ("until", instant),
+        "count": ("count", None),
+    }
+
+
+class MessagePolicies(Model):
+    __slots__ = ()
+    delivery: str
+    keep_answer: str
+    callback_token: bool
+    on_no_result: str
+    members = {
+        "delivery": ("delivery", None),
+        "keep_answer": ("keepAnswer", None),
+        "callback_token": ("callbackToken", None),
+        "on_no_result": ("onNoResult", None),
+    }
+
+
+class Message(Model):
+    __slots__ = ()
+    id: str
+    job_id: str | None
+    job_name: str | None
+    schedule_id: str | None
+    kind: str
+    status: str
+    state: str
+    reason: str | None
+    http_status: int | None
+    planned_at: datetime
+    enqueued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    lateness_ms: int | None
+    attempt: int
+    max_attempts: int
+    next_attempt_at: datetime | None
+    callback_deadline_at: datetime | None
+    answer: str | None
+    message: str | None
+    parent_run_id: str | None
+    rerun_of: str | None
+    rerun_by: str | None
+    reported_by: str | None
+    error_group_id: str | None
+    range: MessageRange | None
+    attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...]
+    expires_at: datetime | None
+    name: str | None
+    collection: str
+    resource_id: str | None
+    tags: tuple[str, ...]
+    created_at: datetime
+    held: bool
+    max_lateness_seconds: int | None
+    action: Action
+    policies: MessagePolicies
+    members = {
+        "id": ("id", None),
+        "job_id": ("jobId", None),
+        "job_name": ("jobName", None),
+        "schedule_id": ("scheduleId", None),
+        "kind": ("kind", None),
+        "status": ("status", None),
+        "state": ("state", None),
+        "reason": ("reason", None),
+        "http_status": ("httpStatus", None),
+        "planned_at": ("plannedAt", instant),
+        "enqueued_at": ("enqueuedAt", instant),
+        "started_at": ("startedAt", instant),
+        "finished_at": ("finishedAt", instant),
+        "lateness_ms": ("latenessMs", None),
+        "attempt": ("attempt", None),
+        "max_attempts": ("maxAttempts", None),
+        "next_attempt_at": ("nextAttemptAt", instant),
+        "callback_deadline_at": ("callbackDeadlineAt", instant),
+        "answer": ("answer", None),
+        "message": ("message", None),
+        "parent_run_id": ("parentRunId", None),
+        "rerun_of": ("rerunOf", None),
+        "rerun_by": ("rerunBy", None),
+        "reported_by": ("reportedBy", None),
+        "error_group_id": ("errorGroupId", None),
+        "range": ("range", MessageRange.of),
+        "attempts": ("attempts", Attempt.all_of),
+        "notes": ("notes", tuple),
+        "expires_at": ("expiresAt", instant),
+        "name": ("name", None),
+        "collection": ("collection", None),
+        "resource_id": ("resourceId", None),
+        "tags": ("tags", tuple),
+        "created_at": ("createdAt", instant),
+        "held": ("held", None),
+        "max_lateness_seconds": ("maxLatenessSeconds", None),
+        "action": ("action", Action.of),
+        "policies": ("policies", MessagePolicies.of),
+    }
+
+
+class MessageResultProblemCurrent(Model):
+    __slots__ = ()
+    state: str
+    members = {
+        "state": ("state", None),
+    }
+
+
+class MessageResultProblem(Model):
+    __slots__ = ()
+    type: str | None
+    title: str | None
+    status: int | None
+    code: str | None
+    detail: str | None
+    request_id: str | None
+    errors: tuple[FieldProblem, ...] | None
+    plan: JobSetPlan | None
+    current: MessageResultProblemCurrent | None
+    members = {
+        "type": ("type", None),
+        "title": ("title", None),
+        "status": ("status", None),
+        "code": ("code", None),
+        "detail": ("detail", None),
+        "request_id": ("requestId", None),
+        "errors": ("errors", FieldProblem.all_of),
+        "plan": ("plan", JobSetPlan.of),
+        "current": ("current", MessageResultProblemCurrent.of),
+    }
+
+
+class MessageResult(Model):
+    __slots__ = ()
+    index: int
+    status: int
+    message: Message | None
+    problem: MessageResultProblem | None
+    members = {
+        "index": ("index", None),
+        "status": ("status", None),
+        "message": ("message", Message.of),
+        "problem": ("problem", MessageResultProblem.of),
+    }
+
+
+class MessageResults(Model):
+    __slots__ = ()
+    items: tuple[MessageResult, ...]
+    members = {
+        "items": ("items", MessageResult.all_of),
     }
 
 
@@ -2642,7 +2920,7 @@ class RunRange(Model):
 class Run(Model):
     __slots__ = ()
     id: str
-    job_id: str
+    job_id: str | None
     job_name: str | None
     schedule_id: str | None
     kind: str

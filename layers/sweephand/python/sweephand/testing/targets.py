@@ -56,7 +56,7 @@ class Call:
     kind: str
     method: str
     target: str
-    job_id: str
+    job_id: str | None
     schedule_id: str | None
     run_id: str
     planned_at: datetime

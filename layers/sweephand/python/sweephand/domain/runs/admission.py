@@ -16,6 +16,7 @@ from sweephand.domain.collection import Terms
 from sweephand.domain.instants import from_s
 from sweephand.domain.job import TASK_KINDS, Job
 from sweephand.domain.message import Pointer
+from sweephand.domain.occurrences.index_row import WAKE_AGAIN
 from sweephand.domain.occurrences.lateness import FRESH, Policy
 from sweephand.domain.run import APART, AWAITING_RESULT, CLAIMABLE, REACTIONS, Kind, Reason, Run, State
 from sweephand.domain.runs.run_action import policies_of
@@ -34,6 +35,8 @@ MAX_AGE = timedelta(days=4)
 FOLLOWS = timedelta(seconds=20)
 """When an occurrence is looked at again whose schedule has still to follow a change of its job."""
 SOON = timedelta(seconds=1)
+HELD_LEAST, HELD_MOST = timedelta(seconds=5), timedelta(minutes=5)
+"""How soon a message is looked at again whose collection or tenant is disabled: after half of its lateness so far."""
 MAX_LOST = 1
 """How many executors may be lost in an attempt before it counts as failed, if another attempt may follow."""
 MAX_LOST_LAST = 7
@@ -123,7 +126,8 @@ class Later:
 class Defer:
     """Send the message again for `at`, then acknowledge it.
 
-    The schedule has still to follow a change of its job, or enough calls to a silent target are under way.
+    The schedule has still to follow a change of its job, enough calls to a silent target are under way, or the
+    collection of a message is disabled.
     """
 
     at: datetime
@@ -379,12 +383,30 @@ def _with_row(pointer: Pointer, context: RunContext, run: Run, now: datetime) ->
         if run.deadline_at is not None and run.deadline_at <= now:
             return _unanswered(job, schedule, run, now)
         return _still_ahead(run, run.deadline_at)
+    if run.state is State.SCHEDULED:
+        return _waiting(context, run, now)
     if pointer.attempt < run.attempt:
         return SendPointer() if run.wake_at is None else Acknowledge("its row in the index wakes it")
     if run.not_before is not None and run.not_before > now:
         return _still_ahead(run, run.not_before)
     begins = run.state is State.QUEUED and run.kind not in APART
     return Claim(run.attempt, contested=begins and (run.slotted or contested(job, schedule)))
+
+
+def _waiting(context: RunContext, run: Run, now: datetime) -> Admission:
+    """Decides about a message that has not begun. It is data: what is disabled holds it, and does not skip it."""
+    assert run.posted is not None
+    if run.not_before is not None and run.not_before > now:
+        return _still_ahead(run, run.not_before)
+    late, most_s = now - run.planned_at, run.posted.max_lateness_s
+    if most_s is not None and late > timedelta(seconds=most_s):
+        said = f"it could begin {late.total_seconds():.0f} s after its planned instant at the earliest"
+        return End(State.EXPIRED, Reason.MAX_LATENESS, said)
+    if context.terms.enabled:
+        return Claim(run.attempt)
+    if late > WAKE_AGAIN and run.wake_at is not None:
+        return Acknowledge("its row in the index wakes it")
+    return Defer(now + min(HELD_MOST, max(HELD_LEAST, late / 2)))
 
 
 def _held(pointer: Pointer, context: RunContext, run: Run, job: Job, now: datetime) -> End | Acknowledge | Claim:

@@ -92,11 +92,11 @@ OF_ITS_JOB = {_camel(name): name for name in FROM_ITS_JOB}
 RUN = Table(
     {
         "id": answered(RUN_ID),
-        "jobId": answered(ID),
+        "jobId": answered(or_null(ID), "of_job", "The id of its job; null for a message, which has none."),
         "jobName": answered(
             or_null(TEXT),
             lambda view: view.job_name,
-            "The current name of the job; null if the job is deleted.",
+            "The current name of the job; null if there is none any more.",
         ),
         "scheduleId": answered(or_null(ID)),
         "kind": answered(one_of(Kind)),
@@ -114,7 +114,7 @@ RUN = Table(
         ),
         "latenessMs": answered(
             or_null(whole()),
-            lambda view: view.run.lateness_ms if view.run.kind is Kind.SCHEDULED else None,
+            lambda view: view.run.lateness_ms if view.run.kind in {Kind.SCHEDULED, Kind.MESSAGE} else None,
             "How late the run began, in milliseconds.",
         ),
         "attempt": answered(whole(1)),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.aio.resources.flow_keys import AsyncFlowKeys
     from sweephand.sdk.aio.resources.job_sets import AsyncJobSets
     from sweephand.sdk.aio.resources.jobs import AsyncJobs
+    from sweephand.sdk.aio.resources.messages import AsyncMessages
     from sweephand.sdk.aio.resources.operations import AsyncOperations
     from sweephand.sdk.aio.resources.overview import AsyncOverview
     from sweephand.sdk.aio.resources.runs import AsyncRuns
@@ -174,6 +175,11 @@ class AsyncSweephand:
     @cached_property
     def overview(self) -> AsyncOverview:
         resource: AsyncOverview = self._resource("overview", "AsyncOverview")
+        return resource
+
+    @cached_property
+    def messages(self) -> AsyncMessages:
+        resource: AsyncMessages = self._resource("messages", "AsyncMessages")
         return resource
 
     @cached_property

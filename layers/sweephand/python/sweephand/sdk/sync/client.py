@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sweephand.sdk.sync.resources.flow_keys import FlowKeys
     from sweephand.sdk.sync.resources.job_sets import JobSets
     from sweephand.sdk.sync.resources.jobs import Jobs
+    from sweephand.sdk.sync.resources.messages import Messages
     from sweephand.sdk.sync.resources.operations import Operations
     from sweephand.sdk.sync.resources.overview import Overview
     from sweephand.sdk.sync.resources.runs import Runs
@@ -174,6 +175,11 @@ class Sweephand:
     @cached_property
     def overview(self) -> Overview:
         resource: Overview = self._resource("overview", "Overview")
+        return resource
+
+    @cached_property
+    def messages(self) -> Messages:
+        resource: Messages = self._resource("messages", "Messages")
         return resource
 
     @cached_property

@@ -23,11 +23,11 @@ with lazy():
 class Call:
     """One attempt of a run.
 
-    run_id: the native id. payload: as it is sent; that of the schedule, else that of the action. secrets: in clear
-    text, by their field within the action. signing_secrets: those of the collection, which sign the call. hop: the
-    number to send. closes_circle: see Run. deadline_s: seconds that the whole attempt may take; the action's own limit
-    may be shorter. on202: `success` or `wait`, if the action itself does not say. integer_job_id: set if the job's
-    facade has such ids. base_url: that of the service itself.
+    run_id: the native id. job_id: None for a message. payload: as it is sent; that of the schedule, else that of the
+    action. secrets: in clear text, by their field within the action. signing_secrets: those of the collection, which
+    sign the call. hop: the number to send. closes_circle: see Run. deadline_s: seconds that the whole attempt may take;
+    the action's own limit may be shorter. on202: `success` or `wait`, if the action itself does not say.
+    integer_job_id: set if the job's facade has such ids. base_url: that of the service itself.
 
     put_event: sends (detail type, detail) to the stack's own bus in the tenant's name; returns why it was refused.
     start_job: starts a run of another job of the tenant, by the job's id; returns the run's id, None if there is no
@@ -37,7 +37,7 @@ class Call:
     """
 
     run_id: str
-    job_id: str
+    job_id: str | None
     schedule_id: str | None
     tenant: str
     planned_at: datetime

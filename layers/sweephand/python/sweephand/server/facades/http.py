@@ -147,8 +147,8 @@ class Route:
     parameters that it knows; required: those that a request must have. creates: True for a PUT that answers 201 if
     it creates. body: whether it reads one (`required`, `optional`, `none`, `form`). headers: those that
     it reads in addition to Authorization. takes, gives: names of the schemas of its body and of its answer with
-    `status`. media: the media types of the answer. begins: the schema of the 202 answer if the request starts an
-    operation.
+    `status`. media: the media types of the answer. several: the schema of the 207 answer to several things. begins: the
+    schema of the 202 answer if the request starts an operation.
     """
 
     method: str
@@ -168,6 +168,7 @@ class Route:
     begins: str = ""
     required: tuple[str, ...] = ()
     creates: bool = False
+    several: str = ""
     media: tuple[str, ...] = ("application/json",)
 
     @property

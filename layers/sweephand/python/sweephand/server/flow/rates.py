@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from threading import Lock
 
 from sweephand.base.errors import RateLimited, Unavailable
 from sweephand.base.records import dataclass
 from sweephand.domain.collection import Pace
-from sweephand.domain.instants import epoch_s
+from sweephand.domain.instants import epoch_s, from_s
 from sweephand.domain.message import Pointer
 from sweephand.domain.run import Run
 from sweephand.server.flow.world import World
@@ -202,6 +203,12 @@ def refusal(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> str 
         f"the provider allows {pace.descendants} runs to follow from one run (quota.maxDescendants), "
         f"and as many have followed from {run.root}"
     )
+
+
+def next_minute(world: World) -> datetime:
+    """Returns an instant of the next minute, at which a message that was over the limit is looked at again."""
+    now = world.clock.now()
+    return from_s((epoch_s(now) // 60 + 1) * 60) + timedelta(seconds=world.chance.uniform(0, 50))
 
 
 def give_back(world: World, pointer: Pointer, run: Run | None, pace: Pace) -> None:

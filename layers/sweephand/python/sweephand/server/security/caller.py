@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 PROVIDER = "provider"
 """Replaces the tenant in a client id of the provider. No tenant may have this name."""
 PROVIDER_ALL = "provider:*"
-TENANT_SCOPES = frozenset({"jobs:read", "jobs:write", "runs:write", "tasks:write", "errors:edit", "admin"})
+TENANT_SCOPES = frozenset(
+    {"jobs:read", "jobs:write", "messages:write", "runs:write", "tasks:write", "errors:edit", "admin"}
+)
 PROVIDER_SCOPES = frozenset({PROVIDER_ALL, "provider:admin"})
 SCOPES = TENANT_SCOPES | PROVIDER_SCOPES
 FIRST_ID = "admin"

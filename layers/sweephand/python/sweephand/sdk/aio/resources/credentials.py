@@ -28,7 +28,7 @@ class AsyncCredentials:
         Args:
             name: Its name, for people and for filters.
             scopes: The scopes that the credential grants. Values: `admin`, `errors:edit`, `jobs:read`,
-                `jobs:write`, `provider:*`, `provider:admin`, `runs:write`, `tasks:write`.
+                `jobs:write`, `messages:write`, `provider:*`, `provider:admin`, `runs:write`, `tasks:write`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
         """
         return models.IssuedCredential(

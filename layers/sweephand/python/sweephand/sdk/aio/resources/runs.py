@@ -47,7 +47,7 @@ class AsyncRuns:
                 `RETRY_WAIT`, `HELD`, `QUEUED`, `SUCCESS`, `ERROR`, `REQUEST_ERROR`, `UNKNOWN`, `TIMEOUT`,
                 `SKIPPED`, `MISSED`, `EXPIRED`, `CANCELLED`.
             kind: Only entries of this kind. Values: `scheduled`, `manual`, `error_action`, `backfill`,
-                `on_success`, `on_failure`, `on_missed`, `test`.
+                `on_success`, `on_failure`, `on_missed`, `test`, `message`.
             page_size: How many entries one request reads.
             max_items: The most entries to return; all by default.
             cursor: The `cursor` of a page, to continue after it.
@@ -200,7 +200,7 @@ class AsyncRuns:
                 `HELD`, `QUEUED`, `SUCCESS`, `ERROR`, `REQUEST_ERROR`, `UNKNOWN`, `TIMEOUT`, `SKIPPED`,
                 `MISSED`, `EXPIRED`, `CANCELLED`.
             kind: Only runs of this kind. Values: `scheduled`, `manual`, `error_action`, `backfill`,
-                `on_success`, `on_failure`, `on_missed`, `test`.
+                `on_success`, `on_failure`, `on_missed`, `test`, `message`.
             cursor: `nextCursor` of the previous file, with the same other members, or of a page of `GET
                 /v1/runs`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.

@@ -34,7 +34,8 @@ class Tenants:
             description: Free text for people.
             quota: Limits on what it may have and run.
             withheld_scopes: Scopes that no caller of the tenant has, even if its credential or token has
-                them. Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `runs:write`, `tasks:write`.
+                them. Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `messages:write`,
+                `runs:write`, `tasks:write`.
             idempotency_key: A repetition with the same key within 24 hours has no further effect.
         """
         return models.Tenant(
@@ -97,7 +98,8 @@ class Tenants:
             description: Free text for people.
             quota: Limits on what it may have and run.
             withheld_scopes: Scopes that no caller of the tenant has, even if its credential or token has
-                them. Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `runs:write`, `tasks:write`.
+                them. Values: `admin`, `errors:edit`, `jobs:read`, `jobs:write`, `messages:write`,
+                `runs:write`, `tasks:write`.
         """
         return models.Tenant(
             self._caller.json(

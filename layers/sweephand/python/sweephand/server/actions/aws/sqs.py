@@ -62,7 +62,7 @@ class Message(AwsAction):
         """Returns the group and the deduplication id that a FIFO target needs."""
         if not target.fifo:
             return {}
-        return {"MessageGroupId": group or call.job_id, "MessageDeduplicationId": call.run_id}
+        return {"MessageGroupId": group or call.job_id or call.run_id, "MessageDeduplicationId": call.run_id}
 
 
 @final

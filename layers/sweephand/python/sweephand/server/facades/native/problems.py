@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.base.errors import MOST_SHOWN, InvalidRequest, RateLimited, SweephandError, Unauthenticated, Unavailable
+from sweephand.base.errors import (
+    MOST_SHOWN,
+    Conflict,
+    InvalidRequest,
+    RateLimited,
+    SweephandError,
+    Unauthenticated,
+    Unavailable,
+)
 from sweephand.server.facades.http import Answer
 
 STATUS = {
@@ -65,6 +73,8 @@ def of_error(error: SweephandError, request_id: str) -> Answer:
     headers: dict[str, str] = {}
     if isinstance(error, InvalidRequest):
         members["errors"] = [_field_problem(each) for each in error.all[:MOST_SHOWN]]
+    if isinstance(error, Conflict) and error.current is not None:
+        members["current"] = {"state": error.current}
     if isinstance(error, RateLimited | Unavailable):
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, Unauthenticated):

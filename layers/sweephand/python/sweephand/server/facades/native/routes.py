@@ -14,6 +14,7 @@ from sweephand.server.facades.native.runs import runs
 from sweephand.server.facades.native.service import admin
 
 READ, WRITE, RUN, ERRORS = "jobs:read", "jobs:write", "runs:write", "errors:edit"
+SEND = "messages:write"
 ADMIN, PROVIDER = "admin", "provider:admin"
 BEGINS = (ERRORS, WRITE, PROVIDER)
 """Any of these scopes gives access to operations. An operation then requires the scope of its own kind."""
@@ -116,6 +117,7 @@ SIGNING_KEYS = Below("/v1/collections/{collection}/signing-keys", "tenants.signi
 CALENDARS = Below("/v1/calendars", "shared.calendars")
 APPLICATIONS = Below("/v1/applications", "runs.workers", changing={"scope": WRITE, "headers": ()})
 FLOW_KEYS = Below("/v1/flow-keys", "shared.flow_keys")
+MESSAGES = Below("/v1/messages", "messages.messages", changing={"scope": SEND, "also": (WRITE,)})
 CONSUMERS = Below("/v1/consumers", "shared.consumers", changing={"scope": RUN, "headers": ()})
 CREDENTIALS = Below("/v1/credentials", "tenants.credentials", {"scope": ADMIN, "tenant": False, "headers": ACTING})
 TENANTS = Below("/v1/tenants", "tenants.tenants", {"scope": PROVIDER, "tenant": False, "headers": ()})
@@ -234,6 +236,18 @@ ROUTES = Routes(
             ),
             "Attention",
         ),
+        MESSAGES.post(
+            *("", "create", "Send a message, or up to 25, now or later", "MessageRequest", "Message"),
+            status=202,
+            headers=ONCE,
+            several="MessageResults",
+        ),
+        MESSAGES.get(
+            *("", "list_all", "List messages", "MessagePage"),
+            query=(*PAGE, *SPAN),
+        ),
+        MESSAGES.get("/{message}", "read", "Read a message with its attempts", "Message"),
+        MESSAGES.delete("/{message}", "delete", "Revoke a message that has not begun", headers=(REASON_HEADER,)),
         RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
         EXPORTS.get(
             *("", rare("runs.export", "export_runs")),

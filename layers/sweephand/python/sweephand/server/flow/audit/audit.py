@@ -31,6 +31,7 @@ from sweephand.server.threads import at_once
 with lazy():
     from sweephand.domain import event
     from sweephand.server.flow import events
+    from sweephand.server.flow.audit import lost_messages
 
 SEARCHES_S = 60.0
 """After this time, no further shard is searched for stopped series; the next audit begins with that shard."""
@@ -166,7 +167,7 @@ def _search(this: _Audit, shard: int) -> int | None:
     while after is not None:
         page, after = next_run_index.catalogue(table, shard, after, PAGE)
         searched += len(page)
-        stopped = [key for key in page if keys.parts(key[1])[1] not in waiting]
+        stopped = [key for key in page if not _of_messages(key) and keys.parts(key[1])[1] not in waiting]
         for begin in range(0, len(stopped), BATCH):
             this.findings.add(_audit_batch(this, stopped[begin : begin + BATCH], in_depth=False)[1])
         if this.lasted(DEADLINE_S):
@@ -234,17 +235,25 @@ def _compare_page(this: _Audit, page: Sequence[Key]) -> int:
 def _audit_batch(this: _Audit, batch: Sequence[Key], *, in_depth: bool = True) -> tuple[int, Findings]:
     """Audits up to 50 schedules. Returns how many before time ran out: at least one, if the table answers at all."""
     findings = Findings()
+    schedules = [key for key in batch if not _of_messages(key)]
     try:
-        rows = reconcile.read(this.world, batch, consistent=not in_depth)
+        rows = reconcile.read(this.world, schedules, consistent=not in_depth) if schedules else {}
     except Unavailable as unavailable:
         this.world.journal.warning("schedules wait for their next audit", reason=unavailable.reason, rows=len(batch))
         return 0, Findings(waiting=len(batch))
     for n, key in enumerate(batch, 1):
-        if key in rows:
+        if _of_messages(key):
+            findings.lost += lost_messages.send_again(this.world, key)
+        elif key in rows:
             _guarded(this, findings, key, *rows[key], in_depth=in_depth)
         if this.lasted(DEADLINE_S):
             return n, findings
     return len(batch), findings
+
+
+def _of_messages(key: Key) -> bool:
+    """Returns whether a key of the catalogue is that of a day with messages, not of a schedule."""
+    return key[1].startswith(keys.MESSAGE_DAY)
 
 
 def _guarded(

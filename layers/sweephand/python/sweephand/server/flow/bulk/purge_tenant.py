@@ -14,6 +14,7 @@ from datetime import timedelta
 from itertools import islice
 
 from sweephand.base.errors import Conflict, NotFound
+from sweephand.domain.messages import ledgers_of
 from sweephand.domain.operation import Operation, Page
 from sweephand.server.flow.calendars import calendars
 from sweephand.server.flow.jobs import deletion
@@ -25,7 +26,7 @@ from sweephand.server.store.index import suspended
 from sweephand.server.store.jobs import directory
 from sweephand.server.store.tenants import counts, tenants, watches
 from sweephand.server.store.views import jobs as lists
-from sweephand.server.store.views import resources
+from sweephand.server.store.views import messages, resources
 from sweephand.server.store.views import tenants as views
 
 JOBS = 25
@@ -46,9 +47,10 @@ def page(world: World, operation: Operation) -> Page:
         return _last(operation)
     if _delete_jobs(world, name):
         return Page({"round": 0}, done=_done(world, name, operation))
-    left = _left(world, name)
     noticed_at = operation.started_at + tenancy.NOTICED
-    if left is None and world.clock.now() < noticed_at:
+    noticed = world.clock.now() >= noticed_at
+    left = _left(world, name, noticed=noticed)
+    if left is None and not noticed:
         return Page({"round": 0}, done=_done(world, name, operation), due_at=noticed_at)
     if left is None:
         ops = [
@@ -89,8 +91,11 @@ def _delete_jobs(world: World, name: str) -> bool:
     return deleted
 
 
-def _left(world: World, name: str) -> str | None:
-    """Deletes what jobs belong to or name. Returns what a job still uses, or None once everything is deleted."""
+def _left(world: World, name: str, *, noticed: bool) -> str | None:
+    """Deletes what jobs belong to or name. Returns what a job still uses, or None once everything is deleted.
+
+    noticed: whether every function knows of the deletion. Until then, it may accept a message for a day that is noted.
+    """
     for collection in list(views.collections(world.table, name, None, PAGE)):
         ops = [
             *tenants.delete_collection_ops(world.table, collection),
@@ -110,10 +115,10 @@ def _left(world: World, name: str) -> str | None:
     own = keys.tenant(name)
     for row in list(world.table.query_all(own, consistent=True)):
         _clear(world, f"{own}#{row['sk']['S']}")  # a partition of its own has this row's key as its name
-    for row in list(world.table.query_all(keys.errors(name), consistent=True)):
-        kind, *of = keys.parts(row["sk"]["S"])
-        if kind == "GROUP":
-            _clear(world, keys.error_runs(name, of[0]))
+    _delete_messages(world, name)
+    if noticed:
+        _clear(world, keys.message_days(name))
+    _delete_errors(world, name)
     counted = [keys.stripe(name, stripe) for stripe in range(counts.STRIPES)]
     counted += [keys.directory_counts(name, number) for number in range(directory.SPREAD)]
     records = [keys.idempotency_part(name, number) for number in range(keys.IDEMPOTENCY_PARTS)]
@@ -121,6 +126,19 @@ def _left(world: World, name: str) -> str | None:
         _clear(world, pk)
     world.files.clear(keys.files(name))  # the bucket's lifecycle rule removes what a running export still writes
     return None
+
+
+def _delete_errors(world: World, name: str) -> None:
+    for row in list(world.table.query_all(keys.errors(name), consistent=True)):
+        kind, *of = keys.parts(row["sk"]["S"])
+        if kind == "GROUP":
+            _clear(world, keys.error_runs(name, of[0]))
+
+
+def _delete_messages(world: World, name: str) -> None:
+    for day, collections in list(messages.days(world.table, name, None, None)):
+        for owner in (owner for each in collections for owner in ledgers_of(name, each, day)):
+            _clear(world, keys.runs(name, owner))
 
 
 def _clear(world: World, pk: str) -> None:

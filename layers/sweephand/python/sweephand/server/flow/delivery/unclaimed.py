@@ -22,12 +22,12 @@ from sweephand.server.flow.verdict import Delivered
 from sweephand.server.flow.world import World
 from sweephand.server.messaging.run_queue import Delivery
 from sweephand.server.store.jobs import jobs
-from sweephand.server.store.runs import ledger
+from sweephand.server.store.runs import gate, ledger
 from sweephand.server.store.views.runs import Span
 
 SLACK = timedelta(seconds=5)
 """The most by which the message that asks for a check comes late in normal operation."""
-WAITING = CLAIMABLE | {State.HELD, State.TRIGGERED}
+WAITING = CLAIMABLE | {State.HELD, State.SCHEDULED, State.TRIGGERED}
 NOT_TAKEN = frozenset({State.MISSED, State.EXPIRED})
 
 
@@ -55,7 +55,7 @@ def look(world: World, message: Delivered, pointer: Pointer) -> None:
 
 def _note_busy(world: World, run: Run, until: datetime) -> None:
     """Notes a long lease, whose worker need not send a heartbeat when its application is judged."""
-    job = jobs.read_job(world.table, run.tenant, run.job_id)
+    job = gate.job_of(world.table, run)
     action = None if job is None else run_action.action_of(job, run.kind)
     if action is not None and action.kind == QUEUE:
         absence.busy(world, run.tenant, action.params, until)

@@ -31,6 +31,7 @@ from sweephand.server.store.views import resources
 
 with lazy():
     from sweephand.server.flow import events
+    from sweephand.server.store.runs import gate
 
 WARNED_AHEAD, WARNED_TOGETHER = timedelta(days=2), timedelta(days=3)
 """An event is published two days before the first failure expires.
@@ -88,7 +89,7 @@ def with_group(world: World, run: Run, job: Job | None) -> None:
     """Creates the group of a failed run that is open again, if the group was deleted. job: None if it is not known."""
     if store.read_group(world.table, run.tenant, signature_of(run).id) is not None:
         return
-    job = job or jobs.read_job(world.table, run.tenant, run.job_id)
+    job = job or gate.job_of(world.table, run)
     now = world.clock.now()
     store.begin_group(world.table, _first(run, job, now), now + RECHECK_AFTER, world.shards)
 

@@ -84,9 +84,9 @@ def _sum(value: str | None, members: Sequence[tuple[Group, OpenRuns]], by: By, t
 def value_of(group: Group, job: Job | None, by: By) -> str | None:
     """Returns what a group has in common with others. job: the job as it is now; None if it was deleted."""
     if by is By.JOB:
-        return group.signature.job_id
+        return group.signature.shown_job_id
     if job is None:
-        return None
+        return group.signature.target if by is By.TARGET else None
     if by is By.JOB_SET:
         return job.job_set
     action = by_owner(job.action, job.error_action, job.hooks).get(group.signature.action)

@@ -38,8 +38,10 @@ from sweephand.server.store.jobs import jobs
 from sweephand.server.store.runs import ledger, run_rows
 
 with lazy():
+    from sweephand.domain import messages as domain
     from sweephand.server.flow import events
     from sweephand.server.flow.jobs import lookup
+    from sweephand.server.store.runs import gate, messages
 
 
 @dataclass(frozen=True)
@@ -130,15 +132,15 @@ def prepared(
     the old run. Raises NotFound if the job was deleted and is not redirected; Conflict if the schedule, the reaction or
     the payload of a redirected run no longer exists; InvalidRequest for the edit.
     """
-    redirect = failures.read_redirect(world.table, old.tenant, old.job_id)
+    redirect = None if old.posted else failures.read_redirect(world.table, old.tenant, old.job_id)
     if edit is None and old.edited:
         edit = edits.read(world, old)
     if redirect is not None:
         job, schedule_id, kind = jobs.read_job(world.table, old.tenant, redirect.to), None, Kind.MANUAL
         edit = _with_payload(world, old, edit)
     else:
-        job, schedule_id = jobs.read_job(world.table, old.tenant, old.job_id), old.schedule_id
-        kind = old.kind if old.kind in APART else Kind.MANUAL
+        job, schedule_id = gate.job_of(world.table, old), old.schedule_id
+        kind = old.kind if old.kind in APART | {Kind.MESSAGE} else Kind.MANUAL
     if job is None:
         raise NotFound("its job is gone" if redirect is None else "the job that its errors are redirected to is gone")
     if job.policies.get("afterEnd") == "final":
@@ -165,7 +167,7 @@ def _with_payload(world: World, old: Run, edit: Edit | None) -> Edit | None:
     """
     if edit is not None and edit.payload is not None:
         return edit
-    job = jobs.read_job(world.table, old.tenant, old.job_id)
+    job = gate.job_of(world.table, old)
     if job is None:
         raise Conflict("its payload was deleted with its job; give a payload to run it again")
     schedule = jobs.read_schedule(world.table, old.tenant, job.id, old.schedule_id) if old.schedule_id else None
@@ -188,8 +190,12 @@ def _new(
     at: datetime,
     due: datetime | None,
 ) -> Run:
-    now = world.clock.now()
-    uuid = ids.run_uuid(old.tenant, schedule_id or job.id, epoch_ms(at), kind.value, f"{old.uuid} {by.key}")
+    now, key = world.clock.now(), f"{old.uuid} {by.key}"
+    if old.posted is None:
+        uuid = ids.run_uuid(old.tenant, schedule_id or job.id, epoch_ms(at), kind.value, key)
+    else:
+        owner, uuid = domain.place_of(old.tenant, old.posted.collection, at, key)
+        job = replace(job, id=owner)
     return replace(
         new_run(job, kind, schedule_id, uuid, State.QUEUED, at),
         enqueued_at=now,
@@ -201,12 +207,15 @@ def _new(
         root=old.root or old.id,
         rerun_of=old.id,
         occurrence_at=old.occurrence_at or old.planned_at,
+        posted=old.posted and replace(old.posted, action=domain.packed(job.action)),
     )
 
 
 def write(world: World, wanted: Wanted, more: Sequence[Op] = ()) -> Written | Cancelled:
     """Writes the new run with all its parts in one transaction. more: further parts of the transaction."""
-    if wanted.run.schedule_id is None:
+    if wanted.run.posted is not None:
+        messages.note_day(world.table, wanted.run, world.shards)
+    elif wanted.run.schedule_id is None:
         jobs.note_own_runs(world.table, wanted.job)
     return world.table.transact([*_ops(world, wanted), *more])
 
@@ -222,6 +231,8 @@ def _ops(world: World, wanted: Wanted) -> list[Op]:
         table.put_op("run", run_rows.item_of(run, shards=world.shards, lane=wanted.lane), ledger.ABSENT),
         ledger.rerun_op(table, wanted.old, run.id),
     ]
+    if run.posted is not None and run.posted.apart:
+        found.append(messages.body_op(table, run, edits.kept_until(now)))
     if wanted.edit is not None:
         found.append(edits.edit_op(world, run, wanted.edit, now))
     if wanted.old.state in FAILED:

@@ -19,8 +19,7 @@ from sweephand.server.actions.aws import ecs
 from sweephand.server.flow.job_parts import schedule_hooks
 from sweephand.server.flow.runs import results
 from sweephand.server.flow.world import World
-from sweephand.server.store.jobs import jobs
-from sweephand.server.store.runs import ledger
+from sweephand.server.store.runs import gate, ledger
 
 
 def heard(world: World, body: str) -> bool:
@@ -56,7 +55,7 @@ def _ended(world: World, run: Run, change: Change, attempt: int) -> None:
 
 def _container(world: World, run: Run) -> str | None:
     """Returns the container whose exit code decides, according to the job as it is now."""
-    job = jobs.read_job(world.table, run.tenant, run.job_id)
+    job = gate.job_of(world.table, run)
     if job is not None:
         job = schedule_hooks.job_for(world, job, run)
     if job is None or (run.kind in REACTIONS and job.reaction(run.kind) is None):

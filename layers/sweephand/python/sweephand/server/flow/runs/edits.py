@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sweephand.base.errors import Forbidden, InvalidRequest
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s
-from sweephand.domain.job import TASK_KINDS, ActionSpec, Payload
+from sweephand.domain.job import TASK_KINDS, ActionDraft, ActionSpec, Payload
 from sweephand.domain.run import Run
 from sweephand.server import actions
 from sweephand.server.actions.headers import is_secret
@@ -36,7 +36,7 @@ class Edit:
     tasks: bool = True
 
 
-def check(action: ActionSpec, edit: Edit) -> None:
+def check(action: ActionSpec | ActionDraft, edit: Edit) -> None:
     """Raises InvalidRequest if the action cannot send this edit, Forbidden if its sender may not set it."""
     if edit.payload is not None and action.kind in TASK_KINDS and not edit.tasks:
         raise Forbidden("the payload of a task needs the scope tasks:write")
@@ -62,9 +62,14 @@ def edit_op(world: World, run: Run, edit: Edit, now: datetime) -> Op:
         payload=None if edit.payload is None else edit.payload.text,
         is_json=None if edit.payload is None else edit.payload.is_json,
         headers=headers,
-        expires_at=epoch_s(expiry(now + LONGEST_OPEN)),
+        expires_at=epoch_s(kept_until(now)),
     )
     return world.table.put_op("edit", item)
+
+
+def kept_until(begins_at: datetime) -> datetime:
+    """Returns when a row expires that a run needs until it has ended."""
+    return expiry(begins_at + LONGEST_OPEN)
 
 
 def read(world: World, run: Run) -> Edit:
@@ -80,11 +85,11 @@ def applied(world: World, run: Run, action: ActionSpec, payload: Payload | None)
     """Returns the action and the payload with the run's edit applied."""
     edit = read(world, run)
     if edit.headers is not None and "headers" in action.params:
-        action = replace(action, params={**action.params, "headers": _merged(action.params["headers"], edit.headers)})
+        action = replace(action, params={**action.params, "headers": merged(action.params["headers"], edit.headers)})
     return action, edit.payload or payload
 
 
-def _merged(headers: Mapping[str, str], edited: Mapping[str, str | None]) -> dict[str, str]:
+def merged(headers: Mapping[str, str], edited: Mapping[str, str | None]) -> dict[str, str]:
     """Returns the headers after the edit. An edited header replaces that of the same name, whatever its letter case."""
     gone = {name.lower() for name in edited}
     kept = {name: value for name, value in headers.items() if name.lower() not in gone}

@@ -191,9 +191,12 @@ def _publish_retry(world: World, message: RunMessage) -> None:
 def _within_quotas(
     world: World, message: RunMessage, claim: Callable[[], Verdict | Run | None]
 ) -> Verdict | Run | None:
-    """Claims and acts if the provider's quotas let the run begin; otherwise ends the run as SKIPPED."""
+    """Claims and acts if the provider's quotas let the run begin; otherwise ends it as SKIPPED. A message waits."""
     pointer, run, pace = message.pointer, message.context.run, message.context.terms.pace
     why = rates.refusal(world, pointer, run, pace)
+    if why is not None and run is not None and run.state is State.SCHEDULED:
+        world.queue.send_one(Delivery(pointer, rates.next_minute(world), message.lane))
+        return DONE
     if why is not None:
         return _end(world, message, State.SKIPPED, Reason.QUOTA, why)
     verdict = claim()
@@ -328,6 +331,7 @@ def _claimed_row(world: World, message: RunMessage, admitted: admission.Claim | 
         started_at=now,
         first_started_at=waiting.first_started_at or now,
         not_before=None,
+        wake_at=None if waiting.state is State.SCHEDULED else waiting.wake_at,
         lost_calls=(*waiting.lost_calls, LostCall.of(waiting)) if number is None else waiting.lost_calls,
         flow_key=admission.flow_key_of(waiting.kind, context),
         claims=waiting.claims | {claim_mark(owner, waiting.attempt)} if message.lane.of_application else waiting.claims,

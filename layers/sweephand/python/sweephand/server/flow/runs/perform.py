@@ -52,7 +52,7 @@ def act(world: World, attempt: OpenAttempt) -> Outcome:
     shown = world.terms.of(job.tenant, job.collection).attributes
     call = Call(
         tenant=run.tenant,
-        job_id=run.job_id,
+        job_id=run.of_job,
         schedule_id=run.schedule_id,
         run_id=run.id,
         planned_at=run.occurrence_at or run.planned_at,
@@ -100,6 +100,8 @@ def payload_of(world: World, run: Run, job: Job, schedule: Schedule | None) -> P
 
     A reaction has its own. A hook without one gets the end of the run that started it.
     """
+    if run.posted is not None:
+        return None if job.action.inline is None else job.action.inline.payload
     if run.kind in REACTIONS:
         action = action_of(job, run.kind)
         if action.inline is not None and action.inline.payload is not None:
@@ -119,17 +121,23 @@ def secrets_of(world: World, run: Run, job: Job, action: ActionSpec) -> dict[str
 
     Secrets that cannot be opened are left out. Then the action reports the missing one.
     """
+    if run.posted is not None and action.inline is not None:
+        return _opened(world, (run.tenant, action.inline.of), action.inline.sealed)
     if action.inline is not None:
         return schedule_hooks.opened(world, job, HOOKS[run.kind], action.inline)
     if job.secret_version is None:
         return {}
-    prefix = f"{owner_of(run.kind)}."
     sealed = jobs.read_secrets(world.table, job.tenant, job.id, job.secret_version)
+    return _opened(world, (job.tenant, job.id), sealed, f"{owner_of(run.kind)}.")
+
+
+def _opened(world: World, place: tuple[str, str], sealed: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """Opens the secrets whose fields begin with the prefix, which is left out. place: tenant and job, or message."""
     opened: dict[str, str] = {}
     for field, text in sealed.items():
         if field.startswith(prefix):
             with suppress(NotFound):
-                opened[field.removeprefix(prefix)] = world.secrets.decrypt(job.tenant, job.id, field, text)
+                opened[field.removeprefix(prefix)] = world.secrets.decrypt(*place, field, text)
     return opened
 
 

@@ -39,6 +39,7 @@ with lazy():
     from sweephand.server.actions import redaction
     from sweephand.server.actions.auth import authenticate
     from sweephand.server.flow.runs import follow_ups, perform
+    from sweephand.server.store.runs import gate
 
 LONGEST_NOTE = 1_000
 """The longest message in a note, in characters: the API accepts no longer one, and twenty of these fit into a row."""
@@ -98,7 +99,7 @@ def _reporting(world: World, run: Run) -> Run:
 
     A run that has not begun may have one: then no attempt is made.
     """
-    job = jobs.read_job(world.table, run.tenant, run.job_id)
+    job = gate.job_of(world.table, run)
     if job is not None and action_of(job, run.kind).kind == application.QUEUE:
         raise Conflict(f"its worker reports by `settle`, and nobody else can: {run.state_in_words}")
     if run.state in AWAITING_RESULT or run.state is State.TRIGGERED or run.first_started_at is None:
@@ -117,7 +118,7 @@ def _late(world: World, there: Run, message: str | None, *, success: bool) -> st
     said = f"result after the end: {'success' if success else 'failure'}"
     if not message:
         return said
-    job = jobs.read_job(world.table, there.tenant, there.job_id)
+    job = gate.job_of(world.table, there)
     kept = NOT_KEPT if may_repeat_a_secret(world, there, job) else message[:LONGEST_NOTE]
     return f"{said}: {kept}"
 
@@ -136,7 +137,7 @@ def give_back(world: World, tenant: str, owner: str, uuid: str, attempt: int) ->
         return run
     if run.state not in AWAITING_RESULT or attempt > run.attempt:
         raise Conflict(f"attempt {attempt} does not wait for a result: {run.state_in_words}")
-    job = jobs.read_job(world.table, tenant, run.job_id)
+    job = gate.job_of(world.table, run)
     schedule = None
     if job is not None and run.schedule_id is not None:
         schedule = jobs.read_schedule(world.table, tenant, job.id, run.schedule_id)
@@ -185,7 +186,7 @@ def end_from_outside(
 
     Raises Conflict if the job that should run again was deleted, NotFound if the run no longer exists.
     """
-    job = jobs.read_job(world.table, wanted.tenant, wanted.job_id)
+    job = gate.job_of(world.table, wanted)
     follows: Run | None = None
     also: list[Op] = []
     if follow_up is not None:

@@ -16,6 +16,7 @@ from typing import TypeGuard
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.ids import instant_ms_of
+from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.domain.job import Job
@@ -29,6 +30,9 @@ from sweephand.server.store.runs.run_rows import NEEDS_ATTENTION
 from sweephand.server.store.views import jobs
 from sweephand.server.store.views import runs as views
 from sweephand.server.store.views.runs import ALWAYS, Passed, RunMark, Span
+
+with lazy():
+    from sweephand.server.store.views import messages
 
 ATTENTION_DAYS = 15
 """How far back from now, or from `until`, a list of runs that did not simply succeed reads without `from`."""
@@ -121,12 +125,40 @@ def listed(
         yield from _own(tenancy.began_at(world, tenant), found)
     elif wanted.selects_jobs and wanted.indexed:
         owners = _ledgers(world, tenant, wanted)
-        yield from _attention(world, tenant, wanted.span, after, page, now, frozenset(owners))
+        urgent = _attention(world, tenant, wanted.span, after, page, now, frozenset(owners))
+        yield from _with_messages(world, tenant, wanted, after, page, now, urgent)
     elif wanted.selects_jobs or (wanted.state is not None and not wanted.indexed):
         owners = _ledgers(world, tenant, wanted)
-        yield from views.merged_runs(world.table, tenant, owners, after, page, wanted.span, consistent=False)
+        runs = views.merged_runs(world.table, tenant, owners, after, page, wanted.span, consistent=False)
+        yield from _with_messages(world, tenant, wanted, after, page, now, runs)
     else:
         yield from _attention(world, tenant, wanted.span, after, page, now)
+
+
+def _with_messages(
+    world: World,
+    tenant: str,
+    wanted: Wanted,
+    after: RunMark | None,
+    page: int,
+    now: datetime,
+    runs: Iterator[Run | Passed],
+) -> Iterator[Run | Passed]:
+    """Yields the messages that the members of jobs would select as well, except those that wait for their instant."""
+    until = now if wanted.span.until is None else min(now, wanted.span.until)
+    span = Span(wanted.span.since, until)
+    found = messages.listed(world.table, tenant, wanted.collection, after, page, span)
+    chosen = (each if _is_chosen(each, wanted) else Passed(mark_of(each)) for each in found)
+    yield from heapq.merge(runs, _own(tenancy.began_at(world, tenant), chosen), key=mark_of, reverse=True)
+
+
+def _is_chosen(run: Run | Passed, wanted: Wanted) -> bool:
+    if isinstance(run, Passed) or run.posted is None:
+        return True
+    fits = wanted.resource_id in {None, run.posted.resource_id} and (
+        wanted.tag is None or wanted.tag in run.posted.tags
+    )
+    return fits and run.state is not State.SCHEDULED
 
 
 def recent(

@@ -54,7 +54,7 @@ def settle(world: World, attempt: OpenAttempt, outcome: Outcome, also: Sequence[
     if after.finished:
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
     keep = _keep_answer(attempt)
-    attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, attempt, now))
+    attempts = _attempts(run, after, outcome, keep, now, lambda: attempt_expiry(world, attempt, now))
     if keep == BEGINNING and not attempts:
         after = replace(after, answer=settlement.excerpt(outcome.answer, settlement.BEGINNING_BYTES))
     result = _write(world, attempt, after, _counts(attempt, settled), attempts, also)
@@ -92,7 +92,7 @@ def fail_attempt(world: World, attempt: OpenAttempt, how: FailAttempt) -> Run | 
         after = replace(after, lost_calls=(*run.lost_calls, LostCall.of(run)))
     else:
         keep = _keep_answer(attempt)
-        attempts = _attempts(run, after, outcome, keep, now, lambda: _attempt_expiry(world, attempt, now))
+        attempts = _attempts(run, after, outcome, keep, now, lambda: attempt_expiry(world, attempt, now))
     condition = ledger.lease_as_read(run) if run.state is State.TRIGGERED else ledger.state_as_read(run)
     if after.finished:
         after = replace(after, expires_at=run_expiry(world, job.tenant, job.collection, now))
@@ -263,7 +263,7 @@ def counts_of(run: Run) -> dict[str, int]:
     return settlement.counted(run, "missed_sent" if run.state in (State.MISSED, State.EXPIRED) else "skipped")
 
 
-def _attempt_expiry(world: World, attempt: OpenAttempt, now: datetime) -> datetime:
+def attempt_expiry(world: World, attempt: OpenAttempt, now: datetime) -> datetime:
     """Returns when the row of an attempt of an open run expires, based on the latest time at which the run can end."""
     job, number = attempt.job, attempt.run.attempt
     policy = retry.load(attempt.action.retry)

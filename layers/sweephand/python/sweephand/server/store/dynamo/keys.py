@@ -36,6 +36,7 @@ SPREAD = "SPREAD"
 CALENDAR_TEXT = "CALV"
 LAST_START = "LASTSTART"
 TURN = "TURN"
+MESSAGE_DAY = "DAY"
 IDEMPOTENCY_PARTS = 8
 """Partitions of a tenant's idempotency records."""
 
@@ -290,6 +291,25 @@ def operation_place(kind: str, number: int) -> str:
     return f"PLACE#{part(kind)}#{number}"
 
 
+def message_days(tenant_name: str) -> str:
+    """Returns the partition of the days for which a tenant has messages."""
+    return f"{tenant(tenant_name)}#MSGDAYS"
+
+
+def message_day(day: date | str, tenant_name: str = "", collection_name: str = "") -> str:
+    """Returns the key of the note that a collection has messages on a day; for a day alone, a key before all of it.
+
+    Its last part is unique among all tenants, so that the audit finds the note like a schedule.
+    """
+    return f"{MESSAGE_DAY}#{day}~{part(tenant_name)}~{part(collection_name)}" if tenant_name else f"{MESSAGE_DAY}#{day}"
+
+
+def message_day_parts(key: str) -> tuple[date, str, str]:
+    """Returns the day, the tenant and the collection from such a key."""
+    day, tenant_name, collection_name = parts(key)[1].split("~")
+    return date.fromisoformat(day), tenant_name, collection_name
+
+
 def files(tenant_name: str) -> str:
     """Returns the prefix of a tenant's files in the bucket."""
     return f"{part(tenant_name)}/"
@@ -320,6 +340,11 @@ def run(uuid: str) -> str:
 def edit(uuid: str) -> str:
     """Returns the key of a run's edit, which replaces values of its job."""
     return f"RUN#{uuid}#EDIT"
+
+
+def body(uuid: str) -> str:
+    """Returns the key of the action of a message that is too long for the row of its run."""
+    return f"RUN#{uuid}#BODY"
 
 
 def attempt(uuid: str, number: int) -> str:

@@ -366,7 +366,7 @@ class RunItem(Item):
     line_at: when it joined the line of that key, if it did. task: the ARN of its ECS task. chain: if a job started its
     job, the ids of the jobs before it. root: the run that began the chain. reported: the message of its target, until
     redacted. consumer: the consumer that it is held for; attention_day is then that consumer's partition. claims: marks
-    of the workers that claimed it.
+    of the workers that claimed it. posted: of a message (domain.posted); the action may be in a PostedItem.
     """
 
     job_id = UnicodeAttribute()
@@ -422,6 +422,7 @@ class RunItem(Item):
     missed_from = Integer(null=True)
     claims = UnicodeSetAttribute(null=True)
     reported_by = UnicodeAttribute(null=True)
+    posted = UnicodeAttribute(null=True)
 
 
 class EditItem(Item):
@@ -430,6 +431,22 @@ class EditItem(Item):
     payload = UnicodeAttribute(null=True)
     is_json = BooleanAttribute(null=True)
     headers = UnicodeAttribute(null=True)
+
+
+class PostedItem(Item):
+    """The action of a message, with its payload and its sealed secrets, if it is long. The row never changes."""
+
+    body = UnicodeAttribute()
+
+
+class MessageDayItem(Item):
+    """A note that a collection has messages planned on a day. In the index `catalogue` while the audit looks at it.
+
+    schedule_id: the last part of its key.
+    """
+
+    shard = Integer()
+    schedule_id = UnicodeAttribute(null=True)
 
 
 class AttemptItem(Item):

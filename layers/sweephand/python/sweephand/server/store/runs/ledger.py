@@ -58,11 +58,12 @@ NOT_TERMINAL: Condition = RunItem.pk.exists() & ~RunItem.state.is_in(*TERMINAL_T
 def claimable(attempt: int, now: datetime) -> Condition:
     """Requires that the row waits for exactly this attempt and that its time has come.
 
-    Only runs that are held because no worker took them come here as HELD; the gate lets no other held run pass.
+    SCHEDULED are messages. Only runs that are held because no worker took them come here as HELD; the gate lets no
+    other held run pass.
     """
     return every(
         RunItem.attempt == attempt,
-        RunItem.state.is_in(*sorted(CLAIMABLE | {State.HELD})),
+        RunItem.state.is_in(*sorted(CLAIMABLE | {State.HELD, State.SCHEDULED})),
         RunItem.not_before.does_not_exist() | (RunItem.not_before <= epoch_ms(now)),
     )
 
@@ -137,6 +138,8 @@ def claiming(run: Run, lease: Lease) -> list[Action]:
         assign(RunItem.first_started_at, epoch_ms(run.first_started_at or lease.taken_at)),
         assign(RunItem.not_before, None),
     ]
+    if run.state is State.SCHEDULED:
+        actions += removal(RunItem, "next_run_at")
     if run.attempt > 1:
         actions.append(assign(RunItem.attempt_planned_at, ms_if_any(lease.planned_at)))
         actions.append(assign(RunItem.attempt_enqueued_at, ms_if_any(lease.enqueued_at)))
@@ -161,7 +164,7 @@ def unclaim(table: Table, run: Run, before: Run | None) -> Written | Refused:
     names = (
         "state reason not_before owner lease_until started_at first_started_at attempt_planned_at attempt_enqueued_at"
     )
-    actions = changes_of(before, names)
+    actions = changes_of(before, f"{names} next_run_at" if before.state is State.SCHEDULED else names)
     if before.state in NEEDS_ATTENTION:
         actions += attention(before, table)
     if before.state is State.TRIGGERED:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sweephand.server.store.dynamo.conditional import Table
 
 with lazy():
+    from sweephand.domain import posted
     from sweephand.server.store.runs import spread
 
 NEEDS_ATTENTION = frozenset(set(State) - {State.SUCCESS, State.TRIGGERED, State.SCHEDULED})
@@ -42,6 +43,10 @@ def _lost_calls(texts: Collection[str]) -> tuple[LostCall, ...]:
     return tuple(LostCall(attempt, from_ms(started)) for attempt, started in pairs)
 
 
+def _posted(text: str) -> posted.Posted:
+    return posted.Posted.read(text)
+
+
 _RUNS = Codec(
     Run,
     RunItem,
@@ -59,6 +64,7 @@ _RUNS = Codec(
         "chain": Column(frozenset, frozenset),
         "claims": Column(frozenset, frozenset),
         "wake_at": named("next_run_at", SECONDS),
+        "posted": Column(_posted, str),
     },
 )
 run_of, changes_of = _RUNS.read, _RUNS.changes

@@ -299,7 +299,7 @@ def read_terms(table: Table, tenant: str, collection: str) -> Terms:
             watched=own.watched,
         )
     if collection_key not in rows:
-        return terms
+        return replace(terms, gone=True)
     stored = collection_of(CollectionItem.from_raw_data(rows[collection_key]))
     return replace(
         terms,

@@ -88,7 +88,10 @@ GROUP = Table(
             one_of(STATES, description=STATES_MEAN),
             lambda view: _state(view.group, view.open_runs),
         ),
-        "jobId": answered(ID, "group.signature.job_id"),
+        "jobId": answered(
+            or_null({**ID, "description": "The id of its job; null for messages, which have none."}),
+            lambda view: view.group.signature.shown_job_id,
+        ),
         "jobName": answered(
             or_null({**TEXT, "description": NAME_MEANS}),
             lambda view: view.job_name or view.group.job_name,
@@ -231,9 +234,15 @@ def _chosen(ctx: Context, wanted: Wanted) -> Container[str] | None:
 def _holds(wanted: Wanted, chosen: Container[str] | None, group: Group) -> bool:
     """Returns whether a group belongs to a chosen job, and its time from first to last failure meets the span."""
     since, until = wanted.span.since, wanted.span.until
-    if chosen is not None and group.signature.job_id not in chosen:
+    if chosen is not None and not (group.signature.job_id in chosen or _of_messages(wanted, group)):
         return False
     return (since is None or since <= group.last_at) and (until is None or group.first_at <= until)
+
+
+def _of_messages(wanted: Wanted, group: Group) -> bool:
+    """Returns whether a group of messages belongs to the chosen collection. It has neither tags nor a resource."""
+    alone = wanted.job_id is wanted.tag is wanted.resource_id is None
+    return alone and group.signature.shown_job_id is None and group.collection == wanted.collection
 
 
 def read_error_summary(ctx: Context) -> Answer:

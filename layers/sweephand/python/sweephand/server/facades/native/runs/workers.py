@@ -141,7 +141,7 @@ def _string(task: Task) -> str | None:
 TASK = Table(
     {
         "runId": answered(RUN_ID, "run.id"),
-        "jobId": answered(ID, "run.job_id"),
+        "jobId": answered(or_null(ID), "run.of_job"),
         "scheduleId": answered(or_null(ID), "run.schedule_id"),
         "name": answered(TEXT, lambda task: task.action.params["task"]),
         "kind": answered(one_of(Kind), "run.kind"),

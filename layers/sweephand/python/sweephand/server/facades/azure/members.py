@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.formats.azure.shapes import (
+from sweephand.schedules.notations.recurrence_fields import LONGEST
+from sweephand.schedules.text.english import WEEKDAYS
+from sweephand.server.facades.azure.shapes import (
     ByType,
     Secret,
     Shape,
@@ -19,9 +21,7 @@ from sweephand.formats.azure.shapes import (
     strings,
     whole,
 )
-from sweephand.formats.azure.shapes import Reader as Reader  # noqa: PLC0414 - of the tables
-from sweephand.schedules.notations.recurrence_fields import LONGEST
-from sweephand.schedules.text.english import WEEKDAYS
+from sweephand.server.facades.azure.shapes import Reader as Reader  # noqa: PLC0414 - of the tables
 
 FACADE = "azure"
 OF_2014 = "2014-08-01-preview"
