@@ -35,7 +35,7 @@ CALL = Call(
     tenant="acme",
     planned_at=datetime(2027, 3, 1, 12, 0, tzinfo=UTC),
     attempt=1,
-    deadline_s=5.0,
+    deadline_s=60.0,
     clock=SystemClock(),
     payload='<order n="1">ü & so on</order>',
     job_name="night & day",
