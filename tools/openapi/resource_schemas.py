@@ -12,8 +12,8 @@ from sweephand.server.facades.native.overview.lane import LANE, LANE_SCHEDULE, M
 from sweephand.server.facades.native.overview.load import LOAD
 from sweephand.server.facades.native.overview.pace import PRICE
 from sweephand.server.facades.native.overview.timeline import CHANGES, KNOWN_JOB, TIMELINE
-from sweephand.server.facades.native.shared.calendar_members import CALENDAR, IMPORT, VERSION
-from sweephand.server.facades.native.shared.flow_key_members import FLOW_KEY, LIVE
+from sweephand.server.facades.native.shared.calendars import CALENDAR, IMPORT, VERSION
+from sweephand.server.facades.native.shared.flow_keys import FLOW_KEY, LIVE
 from sweephand.server.facades.native.tenants.tenants import GIVEN, READ_ONLY, SUBSCRIPTION, TENANT
 from tools.openapi.pages_and_patches import page, patch_of
 
