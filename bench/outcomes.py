@@ -18,7 +18,7 @@ from sweephand.domain.job import Pause
 from sweephand.domain.message import decode, encode
 from sweephand.domain.run import Kind, Outcome, State, Verdict
 from sweephand.domain.schedule import Lane
-from sweephand.server.facades.azure.job_fields import POLICIES
+from sweephand.formats.azure.job_fields import POLICIES
 from sweephand.server.flow.delivery import dead_letters
 from sweephand.server.flow.flow_keys import flow_key_changes, turnstiles, waiting_line
 from sweephand.server.flow.runs import results

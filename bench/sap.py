@@ -21,9 +21,9 @@ from bench.meter import Meter, metered
 from sweephand.base.sources import SystemChance, SystemClock
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import integer_id
+from sweephand.formats.sap.fields import COLLECTION
 from sweephand.server.facades.api import Api
 from sweephand.server.facades.native.api import NativeApi
-from sweephand.server.facades.sap.fields import COLLECTION
 from sweephand.server.facades.sap.routes import SapApi
 from sweephand.server.flow.tenants import access, tenancy
 from sweephand.server.flow.world import World

@@ -18,7 +18,8 @@ SLACK = '''
 from typing import final
 
 from sweephand.server.actions.call import Call
-from sweephand.server.actions.headers import MASK, MAX_SECRET
+from sweephand.domain.job import MASK
+from sweephand.server.actions.headers import MAX_SECRET
 from sweephand.server.actions.kind import member, string
 from sweephand.server.actions.payloads import message
 from sweephand.server.actions.webhook import Post, Webhook

@@ -19,7 +19,7 @@ CONTRACT_NAMES = [s.rpartition(":")[2] for s in CONTRACTS.sections() if s.starts
 MAKES_THE_REAL_ONES = PACKAGE / "server" / "wiring.py"
 SOURCES = PACKAGE / "base" / "sources.py"
 RECORDS = PACKAGE / "base" / "records.py"
-LOADED_BY_FUNCTIONS = ("base", "domain", "schedules", "server")
+LOADED_BY_FUNCTIONS = ("base", "domain", "formats", "schedules", "server")
 
 
 @pytest.mark.parametrize("contract", CONTRACT_NAMES)

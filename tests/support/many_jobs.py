@@ -13,8 +13,9 @@ from sweephand.base.ids import uuid7
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.job import ActionSpec, Job, Pause
 from sweephand.domain.schedule import Lane, Schedule, ScheduleState
+from sweephand.formats.sap.fields import new_job
 from sweephand.schedules.timing import parse
-from sweephand.server.facades.sap.fields import new_job
+from sweephand.server.actions import Allowed
 from sweephand.server.security.guard import GuardSettings
 from sweephand.server.store.dynamo import keys
 from sweephand.server.store.dynamo.table import Item
@@ -67,7 +68,7 @@ def some_jobs(tenant: str, count: int) -> Iterator[tuple[Job, Schedule]]:
 @cache
 def _sap_action() -> ActionSpec:
     body = {"name": "x", "action": "https://x.org", "schedules": []}
-    draft = new_job(body, GuardSettings(), BEGAN).action
+    draft = new_job(body, Allowed(GuardSettings()), BEGAN).action
     return ActionSpec(draft.kind, draft.params, draft.retry)
 
 

@@ -22,7 +22,7 @@ LAYERS = {
     "CryptographyX86Layer": ROOT / "layers" / "cryptography",
     "CryptographyArmLayer": ROOT / "layers" / "cryptography",
 }
-CARRIED = {"__init__.py", "base", "domain", "schedules", "server"}
+CARRIED = {"__init__.py", "base", "domain", "formats", "schedules", "server"}
 OF_PYTHON_ALONE = ("CodeLayer", "DependenciesLayer")
 MAGIC_OF_PYTHON_3_13 = struct.pack("<H", 3571) + b"\r\n"
 ELF_MACHINE = {"x86_64": 62, "aarch64": 183}

@@ -39,6 +39,7 @@ from tools.docs import action_table, costs, decisions, event_schemas, promise_ta
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "layers" / "sweephand" / "python" / "sweephand"
+OF_THE_SERVICE = {"base", "domain", "formats", "schedules", "server"}
 CLOSED_TABLES = {
     PACKAGE / "domain" / "event.py",
     PACKAGE / "domain" / "run.py",
@@ -180,7 +181,7 @@ def _source() -> str:
     return "".join(
         path.read_text()
         for path in PACKAGE.rglob("*.py")
-        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] in {"base", "domain", "schedules", "server"}
+        if path not in CLOSED_TABLES and path.relative_to(PACKAGE).parts[0] in OF_THE_SERVICE
     )
 
 

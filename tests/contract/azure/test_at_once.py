@@ -9,7 +9,7 @@ from threading import Barrier, Lock
 
 import pytest
 
-from sweephand.server.facades.azure import collection_fields
+from sweephand.formats.azure import collection_fields
 from sweephand.testing.taps import Act, Passing
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, Azure, job
 from tests.contract.calls import Reply

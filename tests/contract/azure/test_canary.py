@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
 from sweephand.domain.collection import Events
-from sweephand.server.facades.azure import actions
+from sweephand.formats.azure import actions
 from sweephand.server.facades.azure.routes import AzureApi
 from tests.contract.azure.api import COLLECTION, JOB, Azure, job
 from tests.contract.calls import CANARY

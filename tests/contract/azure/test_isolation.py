@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweephand.server.facades.azure.members import OF_2014
+from sweephand.formats.azure.members import OF_2014
 from sweephand.server.facades.azure.routes import TABLE
 from sweephand.server.flow.tenants import access
 from tests.contract.azure.api import COLLECTION, COLLECTIONS, JOB, OTHER, TENANT, job

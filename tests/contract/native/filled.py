@@ -18,8 +18,8 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 
+from sweephand.domain.job import MASK
 from sweephand.schedules.notations import NOTATIONS as MODULES
-from sweephand.server.actions.headers import MASK
 from tests.support import ecs
 from tests.support.acting import ROLE, arn
 from tests.support.azure import KEYS, STORAGE_TOKEN

@@ -15,7 +15,8 @@ from sweephand.base.ids import run_uuid
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.schedule import Lane
-from sweephand.server.facades.sap import bodies, runs
+from sweephand.formats.sap import bodies
+from sweephand.server.facades.sap import runs
 from sweephand.server.store.dynamo import keys
 from sweephand.server.store.dynamo.table import Item
 from sweephand.server.store.runs import run_rows

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 OF_HTTPX2 = {"anyio", "h11", "httpcore2", "httpx2", "idna", "truststore", "typing_extensions"}
 LOADS = """
 import importlib, pkgutil, sweephand
-for room in ("base", "cli", "domain", "schedules", "sdk"):
+for room in ("base", "cli", "domain", "formats", "schedules", "sdk"):
     importlib.import_module(f"sweephand.{room}")
     for module in pkgutil.walk_packages(sys.modules[f"sweephand.{room}"].__path__, f"sweephand.{room}."):
         importlib.import_module(module.name)

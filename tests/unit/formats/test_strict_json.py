@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_text import Number
-from sweephand.server.facades.strict_json import MAX_BYTES, MAX_NUMBER, canonical_text, dumps, loads
+from sweephand.formats.strict_json import MAX_BYTES, MAX_NUMBER, canonical_text, dumps, loads
 from tests.support.examples import examples
 from tests.support.work import few_calls
 

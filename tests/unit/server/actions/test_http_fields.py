@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import ActionSpec, Payload
+from sweephand.formats.strict_json import loads
 from sweephand.server import actions
 from sweephand.server.actions.auth import authentication as auth
 from sweephand.server.actions.auth.authentication import TYPES
 from sweephand.server.actions.http import Http, OutcomeRules
-from sweephand.server.facades.strict_json import loads
 from sweephand.server.security.guard import GuardSettings, networks
 from tests.unit.json_values import ANY_JSON, TEXTS
 

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from sweephand.base.errors import InvalidRequest
+from sweephand.base.json_text import dumps
 from sweephand.base.records import dataclass
 from sweephand.domain.run import Kind
 
@@ -72,6 +74,27 @@ class Payload:
 
     text: str
     is_json: bool
+
+
+def json_payload(value: object, field: str) -> Payload:
+    """Returns a JSON payload as it is stored and sent. Raises InvalidRequest if it cannot be written in UTF-8."""
+    try:
+        written = dumps(value)
+        written.encode()
+    except (TypeError, ValueError, RecursionError) as wrong:
+        raise InvalidRequest(field, "cannot be written as JSON in UTF-8") from wrong
+    return Payload(written, is_json=True)
+
+
+MASK = "***"
+"""Stands for a stored secret, in answers and in requests that keep it."""
+OWN_TOKEN = "sweephand"  # noqa: S105 - a type of authentication
+"""The authentication with a token that the stack signs."""
+
+
+def needed_again(path: str, changed: str) -> InvalidRequest:
+    """Returns the error for a secret that was left out although the member that it belongs to has changed."""
+    return InvalidRequest(path, f"is required: {changed} has changed, and the stored secret belongs to the old one")
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from sweephand.base.errors import InvalidRequest
 from sweephand.cli.imports.azure_file import Place
 from sweephand.cli.imports.service import LENIENT
 from sweephand.domain.collection import Collection, CollectionState
+from sweephand.formats.azure import collection_fields, job_fields
+from sweephand.formats.azure.members import FACADE, JOB, JOB_BODY, TARGETS, VERSIONS
 from sweephand.schedules import timing
-from sweephand.server.facades.azure import collection_fields, job_fields
-from sweephand.server.facades.azure.members import FACADE, JOB, JOB_BODY, TARGETS, VERSIONS
 
 VERSION = VERSIONS[0]
 FINAL = frozenset({"completed", "faulted"})

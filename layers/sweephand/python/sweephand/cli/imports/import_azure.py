@@ -23,7 +23,7 @@ from sweephand.cli.imports import azure_form as forms
 from sweephand.cli.imports.azure_file import Found, Names, Place, Problem, found_in, read_json, read_parameters
 from sweephand.cli.imports.service import Failed, Service, target, target_options
 from sweephand.domain.collection import Collection
-from sweephand.server.facades.azure.members import VERSIONS
+from sweephand.formats.azure.members import VERSIONS
 
 ENDING = frozenset({None, 401, 403})
 """Statuses after which every further request would also fail. None stands for no answer."""

@@ -12,10 +12,10 @@ from sweephand.base.errors import InvalidRequest
 from sweephand.cli.imports.service import LENIENT
 from sweephand.domain.instants import epoch_s
 from sweephand.domain.job import ActionDraft
+from sweephand.formats.sap import times
+from sweephand.formats.sap.fields import MODES, flag, new_job, new_schedule
 from sweephand.schedules import timing
 from sweephand.schedules.text.duration import read_interval
-from sweephand.server.facades.sap import times
-from sweephand.server.facades.sap.fields import MODES, flag, new_job, new_schedule
 
 AS_SHOWN = ("name", "description", "action", "httpMethod")
 USUAL: Mapping[str, Any] = {
@@ -81,7 +81,7 @@ def form(job: Mapping[str, Any], now: datetime, copy: Mapping[str, Any] | None =
             elif _is_over(schedule, body, now):
                 over += 1
             else:
-                new_schedule(schedule, action, now)
+                new_schedule(schedule, action, LENIENT, now)
                 kept.append(schedule)
                 ids.append(str(original.get("scheduleId")))
         except InvalidRequest as refused:

@@ -11,7 +11,7 @@ from sweephand.cli.imports.sap_form import Changes, Form, form, schedule_changes
 from sweephand.cli.imports.sap_service import SapService
 from sweephand.cli.imports.service import Failed
 from sweephand.domain.job import SCHEDULES_AT_ONCE
-from sweephand.server.facades.sap.fields import COLLECTION
+from sweephand.formats.sap.fields import COLLECTION
 
 LONGEST_BODY = 100_000
 

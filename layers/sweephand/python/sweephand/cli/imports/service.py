@@ -14,6 +14,7 @@ import httpx2
 
 from sweephand.base.sources import Clock
 from sweephand.sdk.transport.config import check_secure
+from sweephand.server.actions import Allowed
 from sweephand.server.security.guard import GuardSettings
 
 TIMEOUT_S = 30.0
@@ -23,8 +24,8 @@ TRIES = 4
 """How often a request is tried if the server fails or does not answer."""
 LONGEST_WAIT_S = 60.0
 EVERYWHERE = tuple(ip_network(each) for each in ("0.0.0.0/0", "::/0"))
-LENIENT = GuardSettings(private=EVERYWHERE, plain_http=True)
-"""The most permissive settings of a stack. The stack itself refuses addresses that it does not allow."""
+LENIENT = Allowed(GuardSettings(private=EVERYWHERE, plain_http=True))
+"""Actions under the most permissive settings. The stack itself refuses addresses that it does not allow."""
 
 
 class Failed(Exception):

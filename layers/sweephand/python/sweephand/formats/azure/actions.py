@@ -10,13 +10,10 @@ from typing import Any
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.members.fields import below, must_be
 from sweephand.base.records import dataclass
-from sweephand.domain.job import ActionDraft, ActionSpec, Payload
-from sweephand.server import actions
-from sweephand.server.actions.kind import needed_again
-from sweephand.server.actions.run_headers import AZURE
-from sweephand.server.facades.azure.members import TARGETS
-from sweephand.server.facades.azure.shapes import seconds_of
-from sweephand.server.security.guard import GuardSettings
+from sweephand.domain.job import ActionDraft, ActionSpec, Payload, needed_again
+from sweephand.formats.actions import Actions
+from sweephand.formats.azure.members import FACADE, TARGETS
+from sweephand.formats.azure.shapes import seconds_of
 
 METHODS = ("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS")
 MOST_HEADERS, MOST_HEADER_CHARACTERS = 50, 4_096
@@ -46,7 +43,7 @@ class Asked:
     """
 
     path: str
-    guard: GuardSettings
+    kinds: Actions
     stored: ActionSpec | None
     usual_retry_s: int = RETRY_S
 
@@ -64,13 +61,13 @@ def draft(action: Mapping[str, Any], asked: Asked, retry_policy: Mapping[str, An
     stored = asked.stored
     _check_audience(given.get("authentication", {}), stored, path)
     try:
-        made = actions.draft({**given, "retry": retry}, field="", guard=asked.guard, stored=stored)
+        made = asked.kinds.draft({**given, "retry": retry}, field="", stored=stored)
     except InvalidRequest as wrong:
         raise InvalidRequest(below(path, _NAMES.get(wrong.field or "", wrong.field or "")), wrong.reason) from wrong
     if member != "request":
         return made
     payload = Payload(target["body"], is_json=False) if target.get("body") else None
-    return replace(made, params={**made.params, "dialect": AZURE}, payload=payload)
+    return replace(made, params={**made.params, "dialect": FACADE}, payload=payload)
 
 
 def _check_audience(proof: Mapping[str, Any], stored: ActionSpec | None, path: str) -> None:

@@ -10,7 +10,7 @@ from sweephand.base import json_text
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection, CollectionState, Quota, Retention
-from sweephand.server.facades.azure.members import COLLECTION
+from sweephand.formats.azure.members import COLLECTION
 
 TYPE = "Microsoft.Scheduler/jobCollections"
 MOST_TAGS, LONGEST_TAG, LONGEST_TAG_VALUE = 15, 512, 256

@@ -16,11 +16,11 @@ from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection
 from sweephand.domain.instants import text, up_to_second
 from sweephand.domain.job import ActionDraft, Job, JobDraft, ScheduleDraft
-from sweephand.server.facades.azure import actions, free_plan
-from sweephand.server.facades.azure import collection_fields as collections
-from sweephand.server.facades.azure.members import FACADE, JOB, TARGETS
-from sweephand.server.facades.azure.shapes import as_instant
-from sweephand.server.security.guard import GuardSettings
+from sweephand.formats.actions import Actions
+from sweephand.formats.azure import actions, free_plan
+from sweephand.formats.azure import collection_fields as collections
+from sweephand.formats.azure.members import FACADE, JOB, TARGETS
+from sweephand.formats.azure.shapes import as_instant
 
 LONGEST_AHEAD = timedelta(days=548)
 MOST_BYTES = 16_384
@@ -49,14 +49,14 @@ def read(
     named: Mapping[str, Any],
     name: str,
     collection: Collection,
-    guard: GuardSettings,
+    kinds: Actions,
     now: datetime,
     before: Job | None = None,
 ) -> Wanted:
     """Returns the requested job. named: its properties, from JOB.named. before: the job that they change."""
     given = JOB(named, "properties")
     _check(given, collection, now)
-    action, error_action = _actions(given["action"], collection, guard, before)
+    action, error_action = _actions(given["action"], collection, kinds, before)
     if len(dumps(_without_certificates(given)).encode()) > MOST_BYTES:
         raise InvalidRequest("properties", f"must have at most {MOST_BYTES:,} bytes")
     public = JOB.public(given)
@@ -92,10 +92,10 @@ def _without_certificates(given: Any) -> Any:
 
 
 def _actions(
-    given: Mapping[str, Any], collection: Collection, guard: GuardSettings, before: Job | None
+    given: Mapping[str, Any], collection: Collection, kinds: Actions, before: Job | None
 ) -> tuple[ActionDraft, ActionDraft | None]:
     path = "properties.action"
-    asked = actions.Asked(path, guard, before.action if before else None, _usual_retry_s(collection))
+    asked = actions.Asked(path, kinds, before.action if before else None, _usual_retry_s(collection))
     action = actions.draft(given, asked, None)
     if "errorAction" not in given:
         return action, None

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweephand.schedules.notations.recurrence_fields import LONGEST
-from sweephand.schedules.text.english import WEEKDAYS
-from sweephand.server.facades.azure.shapes import (
+from sweephand.formats.azure.shapes import (
     ByType,
     Secret,
     Shape,
@@ -21,7 +19,9 @@ from sweephand.server.facades.azure.shapes import (
     strings,
     whole,
 )
-from sweephand.server.facades.azure.shapes import Reader as Reader  # noqa: PLC0414 - of the tables
+from sweephand.formats.azure.shapes import Reader as Reader  # noqa: PLC0414 - of the tables
+from sweephand.schedules.notations.recurrence_fields import LONGEST
+from sweephand.schedules.text.english import WEEKDAYS
 
 FACADE = "azure"
 OF_2014 = "2014-08-01-preview"

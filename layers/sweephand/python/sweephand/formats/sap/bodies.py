@@ -10,10 +10,10 @@ from sweephand.domain.job import Job, Payload
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Reason, Run, State
 from sweephand.domain.schedule import LIVE, Schedule, ScheduleState
+from sweephand.formats.sap.fields import ENDPOINT, MODES, shown_target, user_of
+from sweephand.formats.sap.times import shown
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.schedules.timing import load_or_never
-from sweephand.server.facades.sap.fields import ENDPOINT, MODES, shown_target, user_of
-from sweephand.server.facades.sap.times import shown
 
 UNDER_WAY = {
     State.TRIGGERED: "TRIGGERED",

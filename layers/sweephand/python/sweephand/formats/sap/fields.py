@@ -15,16 +15,23 @@ from typing import Any
 from sweephand.base.errors import InvalidRequest
 from sweephand.base.members import fields
 from sweephand.domain.instants import text
-from sweephand.domain.job import ActionDraft, ActionSpec, Activation, Job, JobDraft, Payload, ScheduleDraft
+from sweephand.domain.job import (
+    MASK,
+    OWN_TOKEN,
+    ActionDraft,
+    ActionSpec,
+    Activation,
+    Job,
+    JobDraft,
+    Payload,
+    ScheduleDraft,
+    json_payload,
+)
 from sweephand.domain.schedule import PAST_GRACE
+from sweephand.formats import strict_json
+from sweephand.formats.actions import Actions
+from sweephand.formats.sap import times
 from sweephand.schedules.text.duration import read_interval
-from sweephand.server import actions
-from sweephand.server.actions.auth.authentication import STACK
-from sweephand.server.actions.headers import MASK
-from sweephand.server.actions.payloads import json_payload
-from sweephand.server.facades import strict_json
-from sweephand.server.facades.sap import times
-from sweephand.server.security.guard import GuardSettings
 
 FACADE = "sap"
 COLLECTION = "sap"
@@ -62,7 +69,7 @@ None if the members do not name a schedule of the job.
 # Jobs
 
 
-def new_job(body: object, guard: GuardSettings, now: datetime, replaced: Job | None = None) -> JobDraft:
+def new_job(body: object, kinds: Actions, now: datetime, replaced: Job | None = None) -> JobDraft:
     """Returns the job of a POST or of a PUT by name. Members that are not sent take their defaults.
 
     replaced: the job that it replaces, whose password is kept if `user` is sent without `password`.
@@ -73,20 +80,20 @@ def new_job(body: object, guard: GuardSettings, now: datetime, replaced: Job | N
     wanted = {"active": False, "httpMethod": "POST", **given}
     _check_kind(given.get("jobType"))
     members = _members(wanted, now)
-    action = _action(wanted, guard, None, replaced)
+    action = _action(wanted, kinds, None, replaced)
     return JobDraft(
         **members,
         collection=COLLECTION,
         resource_id=_resource_id(wanted, None),
         action=action,
         policies=POLICIES,
-        schedules=_schedules(wanted, action, members["end_at"], now, lambda *_: None),
+        schedules=_schedules(wanted, action, members["end_at"], kinds, now, lambda *_: None),
         facade=FACADE,
     )
 
 
 def changed_job(
-    body: object, before: Job, stored: JobDraft, guard: GuardSettings, now: datetime, changed: Changed
+    body: object, before: Job, stored: JobDraft, kinds: Actions, now: datetime, changed: Changed
 ) -> JobDraft:
     """Returns the job of a PUT by id. Members that are not sent stay unchanged.
 
@@ -108,10 +115,10 @@ def changed_job(
     wanted = {**usual, **given}
     _check_kind(given.get("jobType"))
     members = _members(wanted, now)
-    action = stored.action if _keeps_target(given, before) else _changed_action(wanted, guard, before, stored)
+    action = stored.action if _keeps_target(given, before) else _changed_action(wanted, kinds, before, stored)
     schedules = None
     if given.get("schedules") is not None:
-        schedules = _schedules(wanted, action, members["end_at"], now, changed)
+        schedules = _schedules(wanted, action, members["end_at"], kinds, now, changed)
     return replace(stored, **members, resource_id=_resource_id(wanted, before), action=action, schedules=schedules)
 
 
@@ -183,17 +190,17 @@ def _keeps_target(given: Mapping[str, Any], before: Job) -> bool:
     )
 
 
-def _changed_action(wanted: Mapping[str, Any], guard: GuardSettings, before: Job, stored: JobDraft) -> ActionDraft:
+def _changed_action(wanted: Mapping[str, Any], kinds: Actions, before: Job, stored: JobDraft) -> ActionDraft:
     """Returns the stored call with another target. Replaces an action that is not a call with a new call."""
     if before.action.kind != "http":
-        return _action({**wanted, "httpMethod": wanted["httpMethod"] or None}, guard, before, before)
+        return _action({**wanted, "httpMethod": wanted["httpMethod"] or None}, kinds, before, before)
     rest = {**before.action.params, "retry": before.action.retry}
-    return replace(_action(wanted, guard, before, before, rest), payload=stored.action.payload)
+    return replace(_action(wanted, kinds, before, before, rest), payload=stored.action.payload)
 
 
 def _action(
     given: Mapping[str, Any],
-    guard: GuardSettings,
+    kinds: Actions,
     before: Job | None,
     secrets_of: Job | None,
     rest: Mapping[str, Any] | None = None,
@@ -211,7 +218,7 @@ def _action(
     members["authentication"] = _authentication(given, before, keeps_password=keeps)
     try:
         stored = secrets_of.action if secrets_of is not None and keeps else None
-        draft = actions.draft(members, field="action", guard=guard, stored=stored)
+        draft = kinds.draft(members, field="action", stored=stored)
     except InvalidRequest as wrong:
         raise InvalidRequest(_FIELDS.get(wrong.field or "", "action"), wrong.reason, code=wrong.code) from wrong
     return replace(draft, params={**draft.params, "dialect": FACADE})
@@ -229,7 +236,7 @@ def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_passw
         stored = _proof_of(before)
         if stored["type"] == "basic":
             return {**stored, "password": password or MASK}
-        if stored["type"] != STACK.type and not password:
+        if stored["type"] != OWN_TOKEN and not password:
             return stored
     if password:
         raise InvalidRequest("user", "is required with a password")
@@ -279,7 +286,7 @@ def _calm_config(value: object) -> dict[str, bool]:
 
 
 def _schedules(
-    given: Mapping[str, Any], action: Target, end: datetime | None, now: datetime, changed: Changed
+    given: Mapping[str, Any], action: Target, end: datetime | None, kinds: Actions, now: datetime, changed: Changed
 ) -> tuple[ScheduleDraft, ...]:
     wanted = given["schedules"]
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
@@ -288,13 +295,13 @@ def _schedules(
     for n, each in enumerate(wanted):
         fields.an_object(each, f"schedules[{n}]")
         try:
-            drafts.append(changed(each, action, end) or new_schedule(each, action, now))
+            drafts.append(changed(each, action, end) or new_schedule(each, action, kinds, now))
         except InvalidRequest as wrong:
             raise (wrong.within(f"schedules[{n}]") if wrong.field else wrong) from wrong
     return tuple(drafts)
 
 
-def new_schedule(body: object, action: Target, now: datetime) -> ScheduleDraft:
+def new_schedule(body: object, action: Target, kinds: Actions, now: datetime) -> ScheduleDraft:
     given = _object(body, "")
     if "active" not in given:
         raise InvalidRequest("active", "is required")
@@ -305,14 +312,14 @@ def new_schedule(body: object, action: Target, now: datetime) -> ScheduleDraft:
         name=None,
         timing=_timing(mode, given[mode], given, now),
         active=flag(given["active"], "active"),
-        payload=_data(given.get("data"), action),
+        payload=_data(given.get("data"), action, kinds),
         attributes=_shown(given, mode),
         activation=Activation(),
     )
 
 
 def changed_schedule(
-    body: object, before: ScheduleDraft, action: Target, now: datetime, *, within_job: bool
+    body: object, before: ScheduleDraft, action: Target, kinds: Actions, now: datetime, *, within_job: bool
 ) -> ScheduleDraft:
     """Returns the schedule of a PUT. Members that are not sent stay, and the mode cannot change. before: as stored."""
     given = _object(body, "", nulls=True)
@@ -334,7 +341,7 @@ def changed_schedule(
         before,
         timing=timing,
         active=before.active if active is None else active,
-        payload=_data(given["data"], action) if "data" in given else before.payload,
+        payload=_data(given["data"], action, kinds) if "data" in given else before.payload,
         attributes=_shown(merged, mode),
         activation=Activation(active, within_job),
     )
@@ -365,7 +372,7 @@ def _shown(given: Mapping[str, Any], mode: str) -> dict[str, Any]:
     return found | ({"description": description} if description else {})
 
 
-def _data(value: object, action: Target) -> Payload | None:
+def _data(value: object, action: Target, kinds: Actions) -> Payload | None:
     """Reads an object, or its JSON string as answers have it, so that clients can send back what they read."""
     if value is None:
         return None
@@ -375,7 +382,7 @@ def _data(value: object, action: Target) -> Payload | None:
         except (InvalidRequest, UnicodeEncodeError) as wrong:
             raise InvalidRequest("data", "must be an object, or a string with its JSON") from wrong
     payload = json_payload(_object(value, "data", nulls=True), "data")
-    actions.check_payload(action.kind, action.params, payload, "data")
+    kinds.check_payload(action.kind, action.params, payload, "data")
     return payload
 
 

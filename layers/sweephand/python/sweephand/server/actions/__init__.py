@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.members import fields as read
 from sweephand.base.members.fields import below
+from sweephand.base.records import dataclass
 from sweephand.domain.job import ActionDraft, ActionSpec, Payload
 from sweephand.domain.runs import retry
 
@@ -113,6 +114,19 @@ def check_payload(kind: str, params: Mapping[str, Any], payload: Payload | None,
     """Raises InvalidRequest if a payload cannot replace the action's."""
     if payload is not None:
         load(kind, params).check_payload(payload, field)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The kinds of actions, as the settings of a stack allow them; see sweephand.formats.actions."""
+
+    guard: GuardSettings
+
+    def draft(self, fields: object, *, field: str, stored: ActionSpec | None = None) -> ActionDraft:
+        return draft(fields, field=field, guard=self.guard, stored=stored)
+
+    def check_payload(self, kind: str, params: Mapping[str, Any], payload: Payload | None, field: str) -> None:
+        check_payload(kind, params, payload, field)
 
 
 def perform(kind: str, params: Mapping[str, Any], call: Call, outbound: Outbound) -> Outcome:

@@ -7,11 +7,11 @@ import re
 from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.members import fields as read
 from sweephand.base.members.fields import below
+from sweephand.domain.job import MASK
 
 MAX_HEADERS = 50
 MAX_HEADER_BYTES = 8_192
 MAX_SECRET = 4_096
-MASK = "***"
 
 _NOT_YOURS = frozenset(
     {

@@ -16,6 +16,7 @@ from sweephand.base.json_text import Number, dumps
 from sweephand.base.lazy import lazy
 from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
+from sweephand.domain.job import MASK, needed_again
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.server.actions import headers as header_fields
 from sweephand.server.actions import http_fields, run_headers
@@ -24,9 +25,9 @@ from sweephand.server.actions.auth.authenticate import addressed, authenticate
 from sweephand.server.actions.auth.authentication import Authentication, certificate_out_of_time
 from sweephand.server.actions.auth.request_auth import NotAuthenticated, RequestAuth, Sending
 from sweephand.server.actions.call import Call
-from sweephand.server.actions.headers import MASK, is_secret, secret_field
+from sweephand.server.actions.headers import is_secret, secret_field
 from sweephand.server.actions.http_fields import METHODS, QUERY_METHODS, OutcomeRules, opened_url, sealed_url
-from sweephand.server.actions.kind import Action, Reading, choice, member, needed_again
+from sweephand.server.actions.kind import Action, Reading, choice, member
 from sweephand.server.actions.outcome import failed, outcome_of, refused, unanswered
 from sweephand.server.actions.payloads import MAX_PAYLOAD, MAX_SAP_PAYLOAD, BadPayloadError, check_size
 from sweephand.server.actions.redaction import hidden

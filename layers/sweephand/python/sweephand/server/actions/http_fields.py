@@ -10,8 +10,8 @@ from sweephand.base.errors import InvalidRequest, Mistakes
 from sweephand.base.json_schema import items, text
 from sweephand.base.members import fields as read
 from sweephand.base.records import dataclass
+from sweephand.domain.job import MASK
 from sweephand.domain.runs import retry
-from sweephand.server.actions.headers import MASK
 from sweephand.server.actions.kind import Reading, choice, member, within
 from sweephand.server.actions.outcome import ON_ACCEPTED, answer_timeout, callback_timeout
 from sweephand.server.security.guard import check_url

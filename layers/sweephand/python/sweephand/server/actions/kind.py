@@ -19,8 +19,8 @@ from sweephand.base.json_schema import Schema, one_of, text, whole
 from sweephand.base.members import fields as read
 from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
+from sweephand.domain.job import MASK, needed_again
 from sweephand.server.actions import payloads
-from sweephand.server.actions.headers import MASK
 from sweephand.server.actions.payloads import check_size, parse_payload
 
 if TYPE_CHECKING:
@@ -168,11 +168,6 @@ def loaded_members(kind: type[R], stored: Mapping[str, Any]) -> R:
             if each.name in stored
         }
     )
-
-
-def needed_again(path: str, changed: str) -> InvalidRequest:
-    """Returns the error for a secret that was left out although the member that it belongs to has changed."""
-    return InvalidRequest(path, f"is required: {changed} has changed, and the stored secret belongs to the old one")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_text import dumps
 from sweephand.base.members import fields as read
 from sweephand.base.members.fields import below
-from sweephand.domain.job import Payload
+from sweephand.domain.job import Payload, json_payload
 from sweephand.server.actions.call import Call, run_as_payload
 
 MAX_PAYLOAD = 65_536
@@ -42,16 +42,6 @@ def parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | 
     if "payload" in given:
         raise InvalidRequest(path, "is given in addition to `payload`: leave out one of them")
     return path, Payload(read.text(given["body"], path, 0, MAX_PAYLOAD), is_json=False)
-
-
-def json_payload(value: object, field: str) -> Payload:
-    """Returns a JSON payload as it is stored and sent. Raises InvalidRequest if it cannot be written in UTF-8."""
-    try:
-        written = dumps(value)
-        written.encode()
-    except (TypeError, ValueError, RecursionError) as wrong:
-        raise InvalidRequest(field, "cannot be written as JSON in UTF-8") from wrong
-    return Payload(written, is_json=True)
 
 
 def check_size(payload: Payload, field: str, most: int = MAX_PAYLOAD) -> None:

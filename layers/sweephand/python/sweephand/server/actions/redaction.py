@@ -11,7 +11,8 @@ from functools import lru_cache
 from urllib.parse import parse_qsl, quote, quote_plus
 
 from sweephand.base.records import dataclass
-from sweephand.server.actions.headers import MASK, MAX_SECRET
+from sweephand.domain.job import MASK
+from sweephand.server.actions.headers import MAX_SECRET
 
 SHORTEST = 4
 """In characters. Shorter secrets are not masked, because any text may contain them by chance."""

@@ -14,6 +14,7 @@ from sweephand.base.errors import InvalidRequest, NotFound, SweephandError, Unav
 from sweephand.base.lazy import lazy
 from sweephand.base.records import dataclass
 from sweephand.schedules.rule import of_answer
+from sweephand.server.actions import Allowed
 from sweephand.server.facades.http import RUN_TOKEN_HEADER, Answer, Request, Route, Routes, read_request
 from sweephand.server.flow.tenants import tenancy
 from sweephand.server.flow.world import World
@@ -74,6 +75,10 @@ class RequestContext:
     @property
     def query(self) -> Mapping[str, str]:
         return self.request.query
+
+    @property
+    def kinds(self) -> Allowed:
+        return Allowed(self.guard)
 
 
 def shows_run_token(request: Request) -> bool:

@@ -19,8 +19,9 @@ from sweephand.base.members import fields as read
 from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import text
+from sweephand.domain.job import MASK, OWN_TOKEN
 from sweephand.server.actions import headers
-from sweephand.server.actions.headers import MASK, MAX_SECRET
+from sweephand.server.actions.headers import MAX_SECRET
 from sweephand.server.actions.kind import within
 from sweephand.server.security.aws_targets import check_role
 from sweephand.server.security.guard import CREDENTIALS_IN_CLEAR, GuardSettings, check_url, is_public
@@ -82,7 +83,7 @@ class Authentication:
         return ("Authorization", *(OF_SIGV4 if self.type == "sigv4" else ()))
 
 
-NONE, STACK = Authentication(), Authentication("sweephand")
+NONE, STACK = Authentication(), Authentication(OWN_TOKEN)
 
 
 def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authentication, dict[str, str]]:
@@ -94,7 +95,7 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
     if kind == "clientCertificate":
         members, secret = certificates.parse(value, field)
         return Authentication(kind, members), {} if secret is None else {PEM: secret}
-    if kind == "sweephand" and not guard.identity:
+    if kind == OWN_TOKEN and not guard.identity:
         reason = "this stack has no identity of its own (parameter OutboundIdentity)"
         raise InvalidRequest(below(field, "type"), reason)
     known = TYPES[kind]
@@ -259,7 +260,7 @@ TYPES: Mapping[str, Mapping[str, Member]] = {
             ),
         ),
     },
-    "sweephand": {},
+    OWN_TOKEN: {},
     # Its members are read together: see certificates.py.
     "clientCertificate": {},
 }

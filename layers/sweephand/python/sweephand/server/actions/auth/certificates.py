@@ -15,7 +15,7 @@ from sweephand.base.json_schema import INSTANT, PASSED_OVER, Schema, answer, tex
 from sweephand.base.members import fields as read
 from sweephand.base.members.fields import below
 from sweephand.domain.instants import text as instant_text
-from sweephand.server.actions.headers import MASK
+from sweephand.domain.job import MASK
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -19,12 +19,11 @@ from sweephand.base.json_text import dumps
 from sweephand.base.members import fields as read
 from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
-from sweephand.domain.job import Payload
+from sweephand.domain.job import MASK, Payload
 from sweephand.domain.run import Outcome, Reason, Verdict
 from sweephand.domain.runs import ecs_task
 from sweephand.server.actions.aws.service import MAX_MESSAGE, failure_of
 from sweephand.server.actions.call import Call
-from sweephand.server.actions.headers import MASK
 from sweephand.server.actions.kind import Action, Reading, checked, member, number, string
 from sweephand.server.actions.outcome import TaskRules, failed, outcome_of, schemas
 from sweephand.server.actions.payloads import BadPayloadError

@@ -23,12 +23,13 @@ from sweephand.base.members import fields as read
 from sweephand.base.members.fields import below
 from sweephand.base.records import dataclass
 from sweephand.domain.instants import epoch_s, text
+from sweephand.domain.job import MASK
 from sweephand.domain.run import Outcome
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.server.actions.azure import queue_or_topic as azure
 from sweephand.server.actions.azure import redirects
 from sweephand.server.actions.call import Call
-from sweephand.server.actions.headers import MASK, MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
+from sweephand.server.actions.headers import MAX_HEADER_BYTES, MAX_HEADERS, MAX_SECRET, check_name
 from sweephand.server.actions.kind import Reading, choice, member
 from sweephand.server.actions.payloads import message
 from sweephand.server.actions.redaction import of_query

@@ -14,12 +14,12 @@ from sweephand.base.errors import InvalidRequest
 from sweephand.base.json_schema import text
 from sweephand.base.members import fields as read
 from sweephand.base.records import dataclass
-from sweephand.domain.job import Payload
+from sweephand.domain.job import MASK, Payload
 from sweephand.domain.run import Outcome
 from sweephand.server.actions.azure import queue_or_topic as azure
 from sweephand.server.actions.azure import redirects
 from sweephand.server.actions.call import Call
-from sweephand.server.actions.headers import MASK, MAX_SECRET
+from sweephand.server.actions.headers import MAX_SECRET
 from sweephand.server.actions.kind import Reading, member, string
 from sweephand.server.actions.payloads import STRANGE, message
 from sweephand.server.actions.redaction import of_query

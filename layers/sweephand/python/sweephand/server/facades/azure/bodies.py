@@ -13,13 +13,13 @@ from sweephand.domain.job import ActionSpec, Job, JobState
 from sweephand.domain.jobs.job_state import ended_state
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.schedule import Schedule
+from sweephand.formats.azure import actions
+from sweephand.formats.azure.collection_fields import FREE, id_of, plan_name
+from sweephand.formats.azure.collection_fields import TYPE as COLLECTION_TYPE
+from sweephand.formats.azure.free_plan import LEAST_RETRY_S
+from sweephand.formats.azure.members import TARGETS
+from sweephand.formats.azure.shapes import seconds_of
 from sweephand.schedules.timing import load_or_never
-from sweephand.server.facades.azure import actions
-from sweephand.server.facades.azure.collection_fields import FREE, id_of, plan_name
-from sweephand.server.facades.azure.collection_fields import TYPE as COLLECTION_TYPE
-from sweephand.server.facades.azure.free_plan import LEAST_RETRY_S
-from sweephand.server.facades.azure.members import TARGETS
-from sweephand.server.facades.azure.shapes import seconds_of
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.store.views.totals import Progress
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from sweephand.base.errors import Conflict, QuotaExceeded, Unavailable
 from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Collection
-from sweephand.server.facades.azure import collection_fields as fields
+from sweephand.formats.azure import collection_fields as fields
+from sweephand.formats.azure.members import FACADE
 from sweephand.server.facades.azure import free_plan, lists
 from sweephand.server.facades.azure.context import Context
-from sweephand.server.facades.azure.members import FACADE
 from sweephand.server.facades.http import Answer
 from sweephand.server.flow.tenants import tenancy
 from sweephand.server.store.views import tenants

@@ -10,9 +10,9 @@ from typing import Any
 from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection
-from sweephand.server.facades import strict_json
+from sweephand.formats import strict_json
+from sweephand.formats.azure.members import FACADE, VERSIONS
 from sweephand.server.facades.api import RequestContext
-from sweephand.server.facades.azure.members import FACADE, VERSIONS
 from sweephand.server.flow.idempotency import Once
 from sweephand.server.flow.job_parts.change_log import By, Operation
 from sweephand.server.flow.jobs import lookup

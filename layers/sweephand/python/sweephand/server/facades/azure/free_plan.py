@@ -1,18 +1,16 @@
-"""The limits of the Free plan."""
+"""What the Free plan allows in the jobs that a collection has."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sweephand.base.errors import QuotaExceeded
 from sweephand.base.lazy import lazy
 from sweephand.domain.collection import Collection
 from sweephand.domain.job import Job
+from sweephand.formats.azure import collection_fields as fields
 from sweephand.schedules.timing import load_or_never
-from sweephand.server.facades.azure import collection_fields as fields
-from sweephand.server.facades.azure.shapes import seconds_of
 
 if TYPE_CHECKING:
     from sweephand.server.facades.azure.context import Context
@@ -20,21 +18,6 @@ if TYPE_CHECKING:
 with lazy():
     from sweephand.server.store.views import jobs as views
     from sweephand.server.store.views import tenants
-
-LEAST_RETRY_S = 3_600
-
-
-def check_job(collection: Collection, properties: Mapping[str, Any]) -> None:
-    """Raises QuotaExceeded for a job that a collection of the Free plan does not accept."""
-    if fields.plan_name(collection) != fields.FREE:
-        return
-    action = properties["action"]
-    for path, each in (("action", action), ("action.errorAction", action.get("errorAction", {}))):
-        if "authentication" in each.get("request", {}):
-            raise QuotaExceeded(f"properties.{path}.request.authentication: not allowed in the plan Free")
-        interval = each.get("retryPolicy", {}).get("retryInterval")
-        if interval is not None and seconds_of(interval) < LEAST_RETRY_S:
-            raise QuotaExceeded(f"properties.{path}.retryPolicy.retryInterval: must be at least 1 h in the plan Free")
 
 
 def check_jobs(ctx: Context, collection: Collection) -> None:

@@ -20,8 +20,8 @@ from sweephand.domain.run import RAN, Attempt, Kind, Reason, Run, State
 from sweephand.domain.runs import retry
 from sweephand.domain.runs.run_action import action_of
 from sweephand.domain.schedule import Schedule, ScheduleState
+from sweephand.formats.azure.actions import ANSWERS_WITHIN_S
 from sweephand.server.facades.azure import bodies, lists
-from sweephand.server.facades.azure.actions import ANSWERS_WITHIN_S
 from sweephand.server.facades.azure.context import Context
 from sweephand.server.facades.http import Answer
 from sweephand.server.flow.jobs.lookup import Planned

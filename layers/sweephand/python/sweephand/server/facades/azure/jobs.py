@@ -13,10 +13,11 @@ from sweephand.base.members import fields
 from sweephand.domain.collection import Collection, CollectionState
 from sweephand.domain.job import JobDraft, JobState, Payload
 from sweephand.domain.jobs.job_state import is_final
-from sweephand.server.facades.azure import bodies, job_fields, lists
+from sweephand.formats.azure import job_fields
+from sweephand.formats.azure.members import JOB, JOB_BODY, OF_2014
+from sweephand.server.facades.azure import bodies, lists
 from sweephand.server.facades.azure.context import Context
 from sweephand.server.facades.azure.errors import refusal
-from sweephand.server.facades.azure.members import JOB, JOB_BODY, OF_2014
 from sweephand.server.facades.http import Answer
 from sweephand.server.flow.idempotency import Once, earlier
 from sweephand.server.flow.job_parts.change_log import Operation
@@ -77,7 +78,7 @@ def post(ctx: Context) -> Answer:
 def _create(
     ctx: Context, collection: Collection, named: Mapping[str, Any], name: str, once: Once | None = None
 ) -> Answer:
-    wanted = job_fields.read(named, name, collection, ctx.guard, ctx.now)
+    wanted = job_fields.read(named, name, collection, ctx.kinds, ctx.now)
     with _in_azures_words(collection):
         made = creation.create_job(ctx.world, ctx.tenant, wanted.draft, once, by=ctx.by(Operation.CREATE))
     return _answer(ctx, collection, made, 201)
@@ -121,7 +122,7 @@ def _change(
         job = planned.job
         if is_final(job, planned.schedules):
             raise _is_over(planned)
-        wanted = job_fields.read(asked(planned), job.attributes["name"], collection, ctx.guard, ctx.now, job)
+        wanted = job_fields.read(asked(planned), job.attributes["name"], collection, ctx.kinds, ctx.now, job)
         old, new = (job_fields.filled(each, collection) for each in (_properties(planned), wanted.properties))
         if all(old.get(name) == new.get(name) for name in planning):
             return replace(wanted.draft, schedules=None)

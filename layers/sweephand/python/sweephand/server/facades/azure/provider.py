@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sweephand.server.facades.azure.collection_fields import TYPE
+from sweephand.formats.azure.collection_fields import TYPE
+from sweephand.formats.azure.members import VERSIONS
 from sweephand.server.facades.azure.context import Context
-from sweephand.server.facades.azure.members import VERSIONS
 from sweephand.server.facades.http import Answer
 
 NAMESPACE = "Microsoft.Scheduler"

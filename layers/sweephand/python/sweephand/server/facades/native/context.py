@@ -17,7 +17,7 @@ from sweephand.base.ids import is_uuid
 from sweephand.base.lazy import lazy
 from sweephand.base.members import fields
 from sweephand.base.records import dataclass
-from sweephand.server.facades import strict_json
+from sweephand.formats import strict_json
 from sweephand.server.facades.api import RequestContext
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.native import cursors, shapes

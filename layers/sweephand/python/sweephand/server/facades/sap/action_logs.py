@@ -11,10 +11,10 @@ from sweephand.base.errors import InvalidRequest
 from sweephand.domain.instants import epoch_ms
 from sweephand.domain.jobs.job_state import Entry
 from sweephand.domain.schedule import Schedule, StateReason
+from sweephand.formats.sap.times import shown
 from sweephand.schedules.timing import load_or_never
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.sap.context import Context
-from sweephand.server.facades.sap.times import shown
 from sweephand.server.store.views import resources
 
 MOST = 200

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.domain.collection import LONGEST_CALLBACK_S, Collection
+from sweephand.formats.sap.fields import COLLECTION
 from sweephand.server.facades.http import Answer
 from sweephand.server.facades.sap.context import Context
-from sweephand.server.facades.sap.fields import COLLECTION
 from sweephand.server.facades.sap.jobs import OK, make_collection
 from sweephand.server.flow.tenants import tenancy
 

@@ -9,9 +9,9 @@ from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.base.records import dataclass
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
-from sweephand.server.facades import strict_json
+from sweephand.formats import strict_json
+from sweephand.formats.sap.fields import FACADE
 from sweephand.server.facades.api import RequestContext
-from sweephand.server.facades.sap.fields import FACADE
 from sweephand.server.flow.job_parts.change_log import By, Operation
 from sweephand.server.flow.jobs import lookup
 from sweephand.server.flow.jobs.lookup import Planned

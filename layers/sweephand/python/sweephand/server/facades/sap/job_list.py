@@ -15,9 +15,9 @@ from sweephand.base.errors import InvalidRequest
 from sweephand.base.members.fields import shown
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
-from sweephand.server.facades.sap import bodies
+from sweephand.formats.sap import bodies
+from sweephand.formats.sap.fields import ENDPOINT, FACADE, TASK
 from sweephand.server.facades.sap.context import Context
-from sweephand.server.facades.sap.fields import ENDPOINT, FACADE, TASK
 from sweephand.server.facades.sap.pages import Page
 from sweephand.server.security.caller import PROVIDER
 from sweephand.server.store.views import jobs as views

@@ -10,11 +10,12 @@ from typing import Any
 from sweephand.base.errors import Conflict, InvalidRequest, NotFound
 from sweephand.domain.collection import Collection, Retention
 from sweephand.domain.job import JobDraft, Payload, ScheduleDraft
+from sweephand.formats.sap import bodies, fields
+from sweephand.formats.sap.fields import COLLECTION, FACADE
 from sweephand.schedules.rule import of_answer
 from sweephand.server.facades.http import Answer
-from sweephand.server.facades.sap import bodies, fields, job_list
+from sweephand.server.facades.sap import job_list
 from sweephand.server.facades.sap.context import Context
-from sweephand.server.facades.sap.fields import COLLECTION, FACADE
 from sweephand.server.facades.sap.pages import envelope, page_of
 from sweephand.server.facades.sap.schedule_edits import edited
 from sweephand.server.flow.job_parts.change_log import Operation
@@ -30,7 +31,7 @@ RETENTION = Retention(run_days=15, ended_job_days=0)
 
 
 def create(ctx: Context) -> Answer:
-    draft = fields.new_job(ctx.body(), ctx.guard, ctx.now)
+    draft = fields.new_job(ctx.body(), ctx.kinds, ctx.now)
     return _created(ctx, _create(ctx, ctx.existing_tenant(), draft))
 
 
@@ -144,10 +145,10 @@ def _update(ctx: Context) -> Answer:
                 return None
             payload = stored.get(before.id)
             job = replace(current.job, end_at=end)
-            return edited(job, before, payload, members, action, ctx.world, within_job=True)
+            return edited(job, before, payload, members, action, ctx.kinds, ctx.world, within_job=True)
 
         as_stored = drafts.job_as_stored(current.job, stored, ctx.guard)
-        return fields.changed_job(body, current.job, as_stored, ctx.guard, ctx.now, changed)
+        return fields.changed_job(body, current.job, as_stored, ctx.kinds, ctx.now, changed)
 
     job = planned.job
     try:
@@ -167,7 +168,7 @@ def _name_taken(name: str | None) -> Conflict:
 def _upsert(ctx: Context, name: str) -> Answer:
     body = ctx.body()
     current = find_named(ctx, name)
-    draft = fields.new_job(body, ctx.guard, ctx.now, current.job if current else None)
+    draft = fields.new_job(body, ctx.kinds, ctx.now, current.job if current else None)
     if draft.name != name:
         raise InvalidRequest(None, "the name in the path and the name of the job differ")
     tenant = ctx.existing_tenant()
@@ -176,7 +177,7 @@ def _upsert(ctx: Context, name: str) -> Answer:
             by = ctx.by(Operation.REPLACE)
 
             def edit(planned: Planned, _: Mapping[str, Payload]) -> JobDraft:
-                return fields.new_job(body, ctx.guard, ctx.now, planned.job)
+                return fields.new_job(body, ctx.kinds, ctx.now, planned.job)
 
             replaced = change.change_job(ctx.world, current.job.tenant, current.job.id, edit, None, by)
             return Answer(200, _with_schedules(ctx, replaced))

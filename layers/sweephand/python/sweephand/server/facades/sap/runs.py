@@ -15,9 +15,9 @@ from sweephand.domain.instants import epoch_ms
 from sweephand.domain.occurrences import upcoming
 from sweephand.domain.run import Kind, Run
 from sweephand.domain.schedule import Schedule
+from sweephand.formats.sap import bodies, fields
 from sweephand.schedules.timing import load_or_never
 from sweephand.server.facades.http import Answer
-from sweephand.server.facades.sap import bodies, fields
 from sweephand.server.facades.sap.context import MAX_BODY, Context
 from sweephand.server.facades.sap.jobs import OK
 from sweephand.server.facades.sap.pages import MOST, Page, envelope, page_of

@@ -40,8 +40,9 @@ from sweephand.domain.instants import EPOCH, epoch_ms, text, up_to_second
 from sweephand.domain.job import Job, Payload, ScheduleDraft
 from sweephand.domain.run import Kind, State
 from sweephand.domain.schedule import LIVE, Schedule
+from sweephand.formats.actions import Actions
+from sweephand.formats.sap import bodies, fields
 from sweephand.schedules.timing import Timing, load_or_never, parse
-from sweephand.server.facades.sap import bodies, fields
 from sweephand.server.flow.jobs import drafts, schedule_timing
 from sweephand.server.flow.series import replan
 from sweephand.server.flow.world import World
@@ -58,6 +59,7 @@ def edited(
     payload: Payload | None,
     members: Mapping[str, Any],
     action: fields.Target,
+    kinds: Actions,
     world: World,
     *,
     within_job: bool = False,
@@ -68,7 +70,8 @@ def edited(
     was sent as part of its job's body.
     """
     now = world.clock.now()
-    wanted = fields.changed_schedule(members, drafts.as_stored(before, payload), action, now, within_job=within_job)
+    stored = drafts.as_stored(before, payload)
+    wanted = fields.changed_schedule(members, stored, action, kinds, now, within_job=within_job)
     return as_sent(members, before, wanted, job, now, world)
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from sweephand.base.errors import InvalidRequest
 from sweephand.domain.job import ScheduleDraft
 from sweephand.domain.schedule import Schedule
+from sweephand.formats.sap import bodies, fields
 from sweephand.server.facades.http import Answer
-from sweephand.server.facades.sap import bodies, fields, runs
+from sweephand.server.facades.sap import runs
 from sweephand.server.facades.sap import schedule_edits as one_time
 from sweephand.server.facades.sap.context import Context
 from sweephand.server.facades.sap.jobs import OK, schedule_bodies
@@ -29,7 +30,7 @@ def create(ctx: Context) -> Answer:
 
     def request(current: Planned) -> list[ScheduleRequest]:
         known[:] = [each.id for each in current.schedules]
-        return [ScheduleRequest(None, fields.new_schedule(body, current.job.action, ctx.now))]
+        return [ScheduleRequest(None, fields.new_schedule(body, current.job.action, ctx.kinds, ctx.now))]
 
     after = _commit(ctx, planned, request, Operation.ADD_SCHEDULE)
     new = next(each for each in after.schedules if each.id not in known)
@@ -108,7 +109,9 @@ def put(ctx: Context) -> Answer:
         before = lookup.find_schedule(current, schedule_id)
         (stored,) = _stored(ctx, current, (before,))
         return [
-            ScheduleRequest(before, edited(current.job, before, stored.payload, body, current.job.action, ctx.world))
+            ScheduleRequest(
+                before, edited(current.job, before, stored.payload, body, current.job.action, ctx.kinds, ctx.world)
+            )
         ]
 
     after = _commit(ctx, planned, request, Operation.PATCH_SCHEDULE)

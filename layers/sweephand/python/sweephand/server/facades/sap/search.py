@@ -19,16 +19,16 @@ from sweephand.base.records import dataclass
 from sweephand.domain.instants import from_s_if_any
 from sweephand.domain.job import Job
 from sweephand.domain.schedule import Schedule
+from sweephand.formats.sap import bodies
+from sweephand.formats.sap.fields import shown_target, user_of
+from sweephand.formats.sap.times import shown
 from sweephand.schedules.text.instants import parse_instant
 from sweephand.server import threads
 from sweephand.server.facades.http import Answer
-from sweephand.server.facades.sap import bodies
 from sweephand.server.facades.sap.context import Context
-from sweephand.server.facades.sap.fields import shown_target, user_of
 from sweephand.server.facades.sap.job_list import Listed, all_of, read, tenants_of
 from sweephand.server.facades.sap.jobs import schedule_bodies
 from sweephand.server.facades.sap.pages import Page, envelope, page_of
-from sweephand.server.facades.sap.times import shown
 from sweephand.server.flow.jobs.lookup import Planned
 
 LONGEST = 1_000

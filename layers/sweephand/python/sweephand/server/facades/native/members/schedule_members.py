@@ -16,7 +16,7 @@ from sweephand.base.records import dataclass
 from sweephand.domain.answers import Member, Table, answered
 from sweephand.domain.instants import text as text_of
 from sweephand.domain.instants import text_ms
-from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft
+from sweephand.domain.job import HOOK_KINDS, ActionDraft, ActionSpec, Payload, ScheduleDraft, json_payload
 from sweephand.domain.jobs import policies
 from sweephand.domain.jobs.job_state import HeldBy
 from sweephand.domain.occurrences import upcoming
@@ -27,7 +27,7 @@ from sweephand.domain.schema_words import FLAG, ID, INSTANT, INSTANT_MS, LOCAL, 
 from sweephand.schedules.rule import MovedBy
 from sweephand.schedules.timing import TIMING_MEMBERS, Timing, load_or_never
 from sweephand.server import actions
-from sweephand.server.actions.payloads import ANYTHING, json_payload
+from sweephand.server.actions.payloads import ANYTHING
 from sweephand.server.facades.native.members import defaults
 from sweephand.server.facades.native.members.defaults import Filling, payload_value
 from sweephand.server.facades.native.members.resource import Resource
