@@ -872,9 +872,10 @@ class JobSets(Scenario):
 
         def request() -> None:
             world = at.scene.world
-            set_plan = job_sets.plan(world, TENANT, "set", wanted)
-            for each in set_plan.plan.changes:
-                job_sets.apply_change(world, TENANT, set_plan, each, drafts.get(each.key), By(Operation.APPLY, "me"))
+            set_plan, by = job_sets.plan(world, TENANT, "set", wanted), By(Operation.APPLY, "me")
+            with job_sets.applying(world, TENANT, set_plan, by):
+                for each in set_plan.plan.changes:
+                    job_sets.apply_change(world, TENANT, set_plan, each, drafts.get(each.key), by)
 
         at.ask(request)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from sweephand.domain.instants import text
 from sweephand.domain.run import Outcome
 from sweephand.server.actions.call import Call
+from sweephand.server.flow.sweep import sweep
 from sweephand.testing.sources import START
 from tests.support.endpoint import OK
 from tests.support.executors import BATCH_S, RUN_S, executors
@@ -85,3 +87,20 @@ def test_more_of_anything_never_makes_a_burst_later() -> None:
     for number in (1_000, 50_000):
         late = {(each.fast, each.units): sizing.burst(each, number, 0.5).p99 for each in sizes}
         assert all(late[a] >= late[b] for a in late for b in late if a[0] <= b[0] and a[1] <= b[1])
+
+
+def test_the_pages_name_the_end_that_the_model_computes() -> None:
+    ends = [f"{sizing.for_ever(workers, 64):,.0f}" for workers in (1, 5)]
+
+    assert ends == ["5,833", "29,167"]
+    for page in ("docs/operate/load.md", "docs/reference/limits.md"):
+        assert {"5,800", "29,000", "32,000"} <= {*re.findall(r"[0-9]+,000|5,800", (ROOT / page).read_text())}
+    assert sizing.for_ever(sizing.SWEEPERS_MOST, 1_024) == sizing.for_ever(sizing.SWEEPERS_MOST, 64)
+
+
+def test_the_template_and_the_tick_are_as_the_model_assumes() -> None:
+    workers = re.search(r"  SweepWorkers:.*?MaxValue: ([0-9]+)", (ROOT / "template.yaml").read_text(), re.DOTALL)
+
+    assert workers is not None
+    assert int(workers[1]) == sizing.SWEEPERS_MOST
+    assert sizing.SWEEPS_S == sweep.TICK_DEADLINE_S

@@ -121,6 +121,11 @@ def _swept_s(seconds: float) -> float:
     return whole * SWEEPS_S + min(rest, SWEEPS_S)
 
 
+def for_ever(workers: int, shards: int) -> float:
+    """Returns how many rows a second are advanced without end, if the table bears them."""
+    return min(SWEEPER * workers * SWEEPS_S / TICK_S, SHARD * shards)
+
+
 def rates() -> list[tuple[str, ...]]:
     return [(f"{fast:,}", *(_figure(fast * runs_a_second(target_s)) for target_s in TARGETS_S)) for fast in FASTS]
 
@@ -141,6 +146,7 @@ def _figure(value: float) -> str:
     return f"{round(value / places) * places:,}" if value >= 10 else f"{value:.1f}"
 
 
+FOR_EVER = f"{_figure(for_ever(SWEEPERS_MOST, SHARDS))} by all for ever; {SHARD} for each shard"
 LIMITS: tuple[tuple[str, str, str, str], ...] = (
     (
         EXECUTORS,
@@ -168,8 +174,8 @@ LIMITS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         SWEEP,
-        f"{SWEEPER:,} advances a second for each of at most {SWEEPERS_MOST} `SweepWorkers`; {SHARD} for each shard",
-        "`SweepWorkers`, then `Shards`; beyond that, a second stack",
+        f"{SWEEPER:,} advances a second for each of at most {SWEEPERS_MOST} `SweepWorkers`, {FOR_EVER}",
+        "`SweepWorkers`, then `Shards` against throttles; beyond that, a second stack",
         "`OldestDue`",
     ),
     (

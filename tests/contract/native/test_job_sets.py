@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
+from itertools import count
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from sweephand.base.errors import Unavailable
+from sweephand.base.errors import Conflict, Unavailable
 from sweephand.server.facades.native.jobs import job_sets, set_figures, set_plans
 from sweephand.server.flow.job_sets import apply as sets
 from sweephand.server.store.job_sets import job_sets as rows
+from tests.contract.calls import WRITES
 from tests.contract.native.api import JOB
+from tests.support.taps import Crash
 
 SET = "/v1/job-sets/billing"
 
@@ -569,12 +573,88 @@ def test_a_set_filled_during_its_delete_stays_in_the_list(api, monkeypatch):
 
     def filled_first(*where):
         apply(api, job("b"))
-        delete_set(*where)
+        return delete_set(*where)
 
     monkeypatch.setattr(rows, "delete_set", filled_first)
     api("DELETE", SET)
 
     assert keys_of(api.get(SET).json["jobs"]) == ["b"]
+
+
+@contextmanager
+def met_before(api, call, meet):
+    """Lets something else happen before one of the calls that write a set or its jobs."""
+    usual, writes = api.stage.taps.fault, count(1)
+
+    def fault(passing, act):
+        counts = passing.operation == "TransactWriteItems" or "'SET#billing'" in str(passing.request.get("Key"))
+        if counts and passing.operation != "GetItem" and next(writes) == call:
+            api.stage.taps.fault = usual
+            meet()
+        return usual(passing, act)
+
+    api.stage.taps.fault = fault
+    yield
+    api.stage.taps.fault = usual
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
+def test_a_set_that_is_deleted_while_it_is_applied_is_listed_as_long_as_it_has_jobs(api, call, crashes):
+    """The writes of an apply: the set, two jobs, the set. Another request deletes the set before one of them."""
+    api.tolerated.add(503)
+    deletes = []
+
+    def meet():
+        deletes.append(api("DELETE", SET).status)
+        if crashes:
+            raise Crash
+
+    with met_before(api, call, meet), pytest.raises(Crash) if crashes else nullcontext():
+        assert apply(api, job("a"), job("b")).status in {200, 202}
+    jobs, listed = api.get("/v1/jobs").json["items"], api.get("/v1/job-sets").json["items"]
+    first, again = api("DELETE", SET).status, api("DELETE", SET).status
+    api.stage.pass_time(61)
+    last = api("DELETE", SET).status
+
+    assert listed or not jobs
+    assert deletes == [404 if call == 1 else 503]
+    assert {first, again} <= ({404} if not listed else {200, 503} if crashes else {200})
+    assert last == (404 if not listed else 200)
+    assert (api.get("/v1/job-sets").json["items"], api.get("/v1/jobs").json["items"]) == ([], [])
+
+
+def test_a_list_writes_its_set_twice_however_many_jobs_it_has(api):
+    api.stage.taps.passed.clear()
+
+    apply(api, *(job(f"j{n}") for n in range(5)))
+
+    writes = [each for each in api.stage.taps.passed if each.operation in WRITES]
+    assert sum("'SET#billing'" in str(each.request.get("Key")) for each in writes) == 2
+    assert "'SET#billing'" not in str([each for each in writes if each.operation == "TransactWriteItems"])
+
+
+def test_a_set_whose_last_list_crashed_can_be_deleted_after_its_next_one(api):
+    def die():
+        raise Crash
+
+    with met_before(api, 3, die), pytest.raises(Crash):
+        apply(api, job("a"))
+    api.stage.pass_time(61)
+    apply(api, job("b"))
+
+    assert api("DELETE", SET).status == 200
+    assert api.get("/v1/job-sets").json["items"] == []
+
+
+def test_a_new_set_is_not_listed_if_all_its_jobs_are_refused(api, monkeypatch):
+    def refused(*_):
+        raise Conflict("no room", code="QUOTA_EXCEEDED")
+
+    monkeypatch.setattr(sets, "apply_change", refused)
+
+    assert apply(api, job("a")).status == 409
+    assert (api.get("/v1/job-sets").json["items"], api.get(SET).status) == ([], 404)
 
 
 def test_a_plan_reads_resources_shared_by_its_jobs_once(api):

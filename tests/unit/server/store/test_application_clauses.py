@@ -41,7 +41,7 @@ def test_writes_about_what_was_deleted_create_no_row(stage: Stage, table: Table)
 
 
 def test_a_set_is_released_only_by_the_owner_that_it_has(stage: Stage, table: Table) -> None:
-    table.carry_out(job_sets.line_op(table, TENANT, job_sets.JobSet("nightly", NOW, None, "stack A")))
+    job_sets.begin(table, TENANT, "nightly", NOW, None, "stack A")
 
     assert not job_sets.release(table, TENANT, "nightly", "stack B")
     assert job_sets.release(table, TENANT, "nightly", "stack A")

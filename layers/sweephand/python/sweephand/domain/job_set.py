@@ -41,7 +41,7 @@ class Membership:
     """The place that a job takes in a set with its next write.
 
     as_read: the member when the plan was made; None for a new one. job_id: the id of a job that is created; None for
-    any id. owner: of a set that is created with this job; None to leave it.
+    any id.
     """
 
     job_set: str
@@ -49,7 +49,6 @@ class Membership:
     digest: str
     as_read: Member | None = None
     job_id: str | None = None
-    owner: str | None = None
 
 
 @dataclass(frozen=True)

@@ -221,6 +221,24 @@ def test_a_quota_is_reached_exactly_at_1000_creates_a_second(
     exact(stage)
 
 
+@pytest.mark.long
+def test_a_quota_of_5000_is_reached_exactly_at_1000_creates_a_second(stage: Stage) -> None:
+    allow(stage, 5_000)
+    found: Counter[type] = Counter()
+
+    def create(n: int) -> Planned:
+        stage.clock.sleep(n * 0.001)
+        return stage.create(HOURLY)
+
+    for _ in range(21):
+        with at_once(stage) as run:
+            found.update(map(type, run([lambda n=n: create(n) for n in range(250)])))
+
+    assert found == {Planned: 5_000, QuotaExceeded: 250}
+    assert there(stage)[0] == 5_000
+    exact(stage)
+
+
 @pytest.mark.parametrize("fault", [answer_lost, conflict], ids=lambda fault: fault.__name__)
 @pytest.mark.usefixtures("in_stripes")
 def test_a_quota_is_reached_exactly_at_1000_creates_a_second_under_faults_and_other_tenants_are_unmoved(

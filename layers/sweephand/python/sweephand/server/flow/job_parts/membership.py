@@ -15,7 +15,6 @@ from sweephand.server.flow.job_parts.change_log import By, Operation
 from sweephand.server.flow.world import World
 from sweephand.server.store.dynamo.conditional import Cancelled, Op
 from sweephand.server.store.job_sets import job_sets
-from sweephand.server.store.job_sets.job_sets import JobSet
 from sweephand.server.store.jobs import jobs
 
 OLD = "old member"
@@ -24,16 +23,21 @@ NOT_OF_THE_SET = frozenset({Operation.PAUSE, Operation.RESUME})
 PLAN_STALE = "PLAN_STALE"
 
 
-def create_ops(world: World, job: Job, asked: Membership, by: By) -> list[Op]:
-    """Returns the operations for a job that its set creates, and for the row of the set in the list of sets."""
-    line = job_sets.line_op(world.table, job.tenant, JobSet(asked.job_set, job.modified_at, by.actor, asked.owner))
-    return [*_ops(world, job, asked), line]
+def set_ops(world: World, job: Job, asked: Membership) -> list[Op]:
+    """Returns the operations for a job that its set creates or changes. job: as it will be."""
+    as_read, member = asked.as_read, _member(job, asked)
+    if as_read is None or as_read.key == asked.key:
+        return [job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.is_as_read(as_read))]
+    return [
+        job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.is_as_read(None)),
+        job_sets.delete_op(world.table, job.tenant, asked.job_set, as_read, OLD),
+    ]
 
 
 def change_ops(world: World, job: Job, asked: Membership | None, by: By) -> list[Op]:
     """Returns the operations for a changed job. job: as it will be. asked: None if anyone but the set changes it."""
     if asked is not None:
-        return create_ops(world, job, asked, by)
+        return set_ops(world, job, asked)
     if job.job_set is None or job.key is None or by.actor is None or by.operation in NOT_OF_THE_SET:
         return []
     return [job_sets.put_op(world.table, job.tenant, job.job_set, Member(job.key, job.id, None, job.revision))]
@@ -52,23 +56,13 @@ def _member(job: Job, asked: Membership) -> Member:
     return Member(asked.key, job.id, asked.digest, job.revision)
 
 
-def _ops(world: World, job: Job, asked: Membership) -> list[Op]:
-    as_read, member = asked.as_read, _member(job, asked)
-    if as_read is None or as_read.key == asked.key:
-        return [job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.is_as_read(as_read))]
-    return [
-        job_sets.put_op(world.table, job.tenant, asked.job_set, member, job_sets.is_as_read(None)),
-        job_sets.delete_op(world.table, job.tenant, asked.job_set, as_read, OLD),
-    ]
-
-
 def note(world: World, job: Job, asked: Membership) -> None:
     """Writes the member of a job that already is as its set asks. Raises Moved, PreconditionFailed(PLAN_STALE)."""
     member = _member(job, asked)
     if member == asked.as_read:
         return
     same = world.table.check_op("job", *jobs.job_keys(job.tenant, [job.id])[0], jobs.revision_is(job.revision))
-    done = world.table.transact([same, *_ops(world, job, asked)])
+    done = world.table.transact([same, *set_ops(world, job, asked)])
     if (
         isinstance(done, Cancelled)
         and job_sets.read_member(world.table, job.tenant, asked.job_set, asked.key) != member

@@ -7,11 +7,20 @@ A crash leaves no half-written job. The next apply of the same list makes the ch
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import field, replace
 
-from sweephand.base.errors import Conflict, InvalidRequest, Mistakes, NotFound, PreconditionFailed
+from sweephand.base.errors import (
+    Conflict,
+    InvalidRequest,
+    Mistakes,
+    NotFound,
+    PreconditionFailed,
+    SweephandError,
+    Unavailable,
+)
 from sweephand.base.members.fields import shown
 from sweephand.base.records import dataclass
 from sweephand.domain import job_set as rules
@@ -20,6 +29,7 @@ from sweephand.domain.job import Job, JobDraft, Payload, ScheduleDraft
 from sweephand.domain.job_set import Change, Member, Membership, Plan, Verb, Wanted
 from sweephand.domain.jobs.job_state import is_final
 from sweephand.schedules.rule import limited_for
+from sweephand.server.flow.concurrency import tolerated
 from sweephand.server.flow.idempotency import Once, note_deleted, was_deleted
 from sweephand.server.flow.job_parts import membership
 from sweephand.server.flow.job_parts.change_log import By
@@ -33,6 +43,8 @@ from sweephand.server.flow.world import World
 from sweephand.server.store.job_sets import job_sets as store
 from sweephand.server.store.jobs import directory, jobs
 from sweephand.server.store.views import jobs as lists
+
+IN_USE_S = 10
 
 
 @dataclass(frozen=True)
@@ -262,13 +274,47 @@ def _mark(name: str) -> str:
     return f"job set {name}"
 
 
+@contextmanager
+def applying(world: World, tenant: str, set_plan: SetPlan, by: By) -> Iterator[None]:
+    """Puts the set into the list of sets while the changes of a plan are made, if they give it jobs.
+
+    One write before them and one after them. A crash leaves the set in the list. A new set goes again if all changes
+    were refused.
+    """
+    name = set_plan.plan.job_set
+    if all(each.wanted is None for each in set_plan.plan.changes):
+        yield
+        return
+    new = store.begin(world.table, tenant, name, world.clock.now(), by.actor, set_plan.owner)
+    try:
+        yield
+    except SweephandError as refused:
+        _end(world, tenant, name, unused=new and not isinstance(refused, Unavailable))
+        raise
+    _end(world, tenant, name)
+
+
+def _end(world: World, tenant: str, name: str, *, unused: bool = False) -> None:
+    with tolerated(world, "a job set counts as being applied for a minute"):
+        store.end(world.table, tenant, name)
+        if unused:
+            _remove_empty(world, tenant, name)
+
+
 def forget(world: World, tenant: str, name: str) -> None:
-    """Removes an empty set from the list of sets. Adds it again if a concurrent apply has added jobs."""
+    """Removes an empty set from the list of sets. Raises Unavailable while another list may give it jobs."""
     note_deleted(world, tenant, _mark(name))
-    there = store.read_set(world.table, tenant, name)
-    store.delete_set(world.table, tenant, name)
-    if there is not None and next(store.members(world.table, tenant, name), None) is not None:
-        world.table.carry_out(store.line_op(world.table, tenant, there))
+    if not (_remove_empty(world, tenant, name) or _remove_empty(world, tenant, name)):
+        reason = f"another list is being applied to the set {name}: delete it again in a minute"
+        raise Unavailable(reason, retry_after_s=IN_USE_S)
+
+
+def _remove_empty(world: World, tenant: str, name: str) -> bool:
+    """Removes a set unless it has jobs. Returns False if another list may just be giving it some."""
+    stored = store.read_set(world.table, tenant, name)
+    if stored is None or next(store.members(world.table, tenant, name), None) is not None:
+        return True
+    return not stored.is_applied(world.clock.now()) and store.delete_set(world.table, tenant, stored)
 
 
 def claim(world: World, tenant: str, name: str, owner: str) -> None:
@@ -327,7 +373,7 @@ def _apply(world: World, tenant: str, set_plan: SetPlan, each: Change, draft: Jo
         return None
     assert draft is not None
     as_read = None if member is None else replace(member, missing=False)
-    in_set = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), as_read, owner=set_plan.owner)
+    in_set = Membership(name, each.key, each.wanted.digest_with(set_plan.ids), as_read)
     if member is None or member.gone:
         in_set = replace(in_set, job_id=set_plan.ids.get(each.key))
         return creation.create_job(world, tenant, replace(draft, membership=in_set), None, by).job

@@ -138,7 +138,7 @@ def _create_job(
         *tenancy.flow_key_ops(world, tenant, None, job.policies.get("flowKey"), job.number),
         history.put_op(world.table, entry(world, by, None, job, [(None, schedule) for schedule in schedules])),
         *([once_op(world, tenant, once, job.id)] if once else []),
-        *(membership.create_ops(world, job, in_set, by) if in_set is not None else []),
+        *(membership.set_ops(world, job, in_set) if in_set is not None else []),
         *requested.calendar_ops(world, job, todo, schedules, book),
         *drafts.part_ops(world, job, parts, sealed),
     ]

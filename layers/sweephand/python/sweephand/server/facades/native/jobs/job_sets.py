@@ -143,7 +143,8 @@ def _apply(ctx: Context, name: str, listed: Listed, *, forget: bool = False, aga
     if wrong is not None:
         return _refusal(ctx, wrong, set_plan, drafts)
     try:
-        done = _carry_out(ctx, set_plan, drafts, until, at_drift=at_drift)
+        with apply.applying(ctx.world, ctx.tenant, set_plan, ctx.by(Operation.APPLY)):
+            done = _carry_out(ctx, set_plan, drafts, until, at_drift=at_drift)
     except PreconditionFailed as refused:
         if refused.code != PLAN_STALE:
             raise
@@ -385,7 +386,7 @@ def _result(plan: Plan, done: Done) -> dict[str, Any]:
 LISTED = Table(
     {
         "name": answered(TEXT, says="The name of the set."),
-        "appliedAt": answered(INSTANT_MS, says="When the set last created or changed a job."),
+        "appliedAt": answered(INSTANT_MS, says="When a list that creates or changes jobs was last applied."),
         "appliedBy": answered(or_null(TEXT), says="The client id of the caller who applied it."),
         "owner": answered(or_null(text(1, 512)), says="The owner of the set; null if no request has named one."),
     }
