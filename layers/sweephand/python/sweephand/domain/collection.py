@@ -160,7 +160,7 @@ CALLBACK_S, LONGEST_CALLBACK_S = 1_800, 604_800
 
 @dataclass(frozen=True)
 class SigningKey:
-    """A key that signs the calls of a collection's jobs. sealed: its secret, sealed by flow.tenants.secret_box."""
+    """A key that signs the calls of a collection's jobs. sealed: its secret, sealed by store.tenants.secret_box."""
 
     id: str
     created_at: datetime

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_GIVEN = 65_536
 """The most characters of a given certificate."""
 MAX_PEM = 16_384
-"""The most bytes that are stored: a key and a chain of a few certificates. flow.tenants.secret_box encrypts no more."""
+"""The most bytes that are stored: a key and a chain of a few certificates. `secret_box` encrypts no more."""
 GIVEN: Mapping[str, Schema] = {
     "pfx": text(longest=MAX_GIVEN, description="PKCS#12 in Base64."),
     "pem": text(

@@ -7,15 +7,20 @@ not once for a secret (decision 0210).
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sweephand.base.errors import InvalidRequest, NotFound
 from sweephand.base.lazy import lazy
+from sweephand.base.records import dataclass
 from sweephand.base.sources import Chance, Clock
 from sweephand.domain.instants import epoch_ms, from_ms
 from sweephand.server.security.key_service import SECRETS, KeyService
 from sweephand.server.shared_reads import SharedReads
+from sweephand.server.store.dynamo import keys
 from sweephand.server.store.dynamo.conditional import Table
-from sweephand.server.store.tenants import secret_keys, tenants
-from sweephand.server.store.tenants.secret_keys import SecretKey
+from sweephand.server.store.dynamo.flat_models import Integer, UnicodeAttribute
+from sweephand.server.store.dynamo.table import Item
+from sweephand.server.store.tenants import tenants
 
 with lazy():
     from sweephand.server.security import sealing
@@ -27,6 +32,23 @@ KEPT_S = 900.0
 KEPT_KEYS = 512
 
 
+class SecretKeyItem(Item):
+    """A key pair. public: Base64. sealed: the private key, encrypted by the key service."""
+
+    public = UnicodeAttribute()
+    sealed = UnicodeAttribute()
+    created_at = Integer()
+
+
+@dataclass(frozen=True)
+class SecretKey:
+    """A key pair of a tenant; see SecretKeyItem."""
+
+    public: str
+    sealed: str
+    created_at: datetime
+
+
 class SecretBox:
     """Sealing and opening of secrets; safe for threads."""
 
@@ -35,7 +57,7 @@ class SecretBox:
         self._key_service = key_service
         self._clock = clock
         self._chance = chance
-        self._private = SharedReads(self._read, clock, KEPT_KEYS)
+        self._private = SharedReads(self._private_key, clock, KEPT_KEYS)
 
     def encrypt(self, tenant: str, job: str, field: str, plaintext: str) -> str:
         """Returns the sealed secret, after the name of its key: `1767225600000.` and Base64.
@@ -63,22 +85,47 @@ class SecretBox:
         It is read each time: a secret that is sealed to a key that no longer exists would be lost.
         """
         now = self._clock.now()
-        if (stored := secret_keys.read(self._table, tenant, now)) is None:
+        if (stored := _read(self._table, tenant, now)) is None:
             private = self._chance.token(sealing.SIZE)
             sealed = self._key_service.encrypt(tenant, SECRETS, private)
-            secret_keys.put_first(self._table, tenant, SecretKey(sealing.public_half(private), sealed, now))
-            stored = secret_keys.read(self._table, tenant, now)
+            _put_first(self._table, tenant, SecretKey(sealing.public_half(private), sealed, now))
+            stored = _read(self._table, tenant, now)
         if stored is None:
             raise tenants.leaving(self._table, tenant)
         return stored
 
-    def _read(self, place: tuple[str, str]) -> bytes:
+    def _private_key(self, place: tuple[str, str]) -> bytes:
         tenant, name = place
         try:
             created_at = from_ms(int(name))
         except (ValueError, OverflowError) as wrong:
             raise NotFound("no key has this name") from wrong
-        key = secret_keys.read(self._table, tenant, created_at)
+        key = _read(self._table, tenant, created_at)
         if key is None or key.created_at != created_at:
             raise NotFound("the key does not exist any more")
         return self._key_service.decrypt(tenant, SECRETS, key.sealed)
+
+
+# Rows: one for each year in which a secret was written
+
+
+def _read(table: Table, tenant: str, at: datetime) -> SecretKey | None:
+    """Returns the key of the year of `at`, or None if there is none."""
+    item = table.get(SecretKeyItem, keys.tenant(tenant), _sort_key(at))
+    return None if item is None else SecretKey(item.public, item.sealed, from_ms(item.created_at))
+
+
+def _put_first(table: Table, tenant: str, key: SecretKey) -> None:
+    """Writes the key of its year if there is none and the tenant stays. If another process was first, its key stays."""
+    item = SecretKeyItem(
+        pk=keys.tenant(tenant),
+        sk=_sort_key(key.created_at),
+        public=key.public,
+        sealed=key.sealed,
+        created_at=epoch_ms(key.created_at),
+    )
+    table.transact([table.put_op("key", item, SecretKeyItem.pk.does_not_exist()), tenants.stays_op(table, tenant)])
+
+
+def _sort_key(at: datetime) -> str:
+    return keys.secret_key(str(at.year))
