@@ -1,4 +1,4 @@
-"""What `make test-rest` runs of the tests that `make test` has run already."""
+"""Tests of `make test` that `make test-rest` repeats."""
 
 from __future__ import annotations
 
