@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sweephand.domain.messages import MessageDraft
+from sweephand.domain.messages import Dedupe, MessageDraft
 from sweephand.domain.run import Kind, Outcome, Run, State
 from sweephand.server.actions.call import Call
 from sweephand.server.flow.idempotency import Once
@@ -25,16 +25,16 @@ def send(at: Play, *drafts: MessageDraft, once: Once | None = None) -> list[Run]
         world = at.scene.world
         results = messages.accept(world, messages.request_of(world, TENANT, once, "me"), drafts)
         for each in results:
-            if not isinstance(each, Run):
+            if not isinstance(each, messages.Accepted):
                 raise each
-        return [each for each in results if isinstance(each, Run)]
+        return [each.run for each in results if isinstance(each, messages.Accepted)]
 
     return at.ask(ask)
 
 
-def message(at: Play, delay_s: int = 0, **members: Any) -> MessageDraft:
+def message(at: Play, delay_s: int = 0, dedupe: Dedupe | None = None, **members: Any) -> MessageDraft:
     action = at.scene.action(**members)
-    return MessageDraft(action, "default", delay_s=delay_s or None)
+    return MessageDraft(action, "default", delay_s=delay_s or None, dedupe=dedupe)
 
 
 class Messages(Scenario):
@@ -74,3 +74,20 @@ class RevokedMessages(Scenario):
     def check(self, at: Play) -> None:
         ends = sorted(run.state for run in at.runs(Kind.MESSAGE))
         assert ends == [State.CANCELLED, State.CANCELLED, State.SUCCESS], ends
+
+
+class DedupedMessages(Scenario):
+    """Two requests send a message under one dedupe key; a third one comes once it has run."""
+
+    name = "deduped-messages"
+
+    def history(self, at: Play) -> None:
+        once = Dedupe("order-4711")
+        first = send(at, message(at, 30, once, payload=LONG))
+        second = send(at, message(at, 90, once, payload=LONG))
+        at.go(60)
+        third = send(at, message(at, 0, once))
+        assert {run.id for run in (*first, *second, *third)} == {first[0].id}
+
+    def check(self, at: Play) -> None:
+        assert [run.state for run in at.runs(Kind.MESSAGE)] == [State.SUCCESS]

@@ -419,6 +419,7 @@ def _other_responses(route: Route) -> dict[str, Any]:
     if route.creates:
         other["201"] = _success(replace(route, status=201, creates=False), None)
     if route.several:
+        other["200"] = _success(replace(route, status=200, several=""), None)
         content = {JSON: _content(route.several, {})}
         other["207"] = {
             "description": "Each of several things has its own answer.",

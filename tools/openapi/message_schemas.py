@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sweephand.base.json_schema import Schema, answer, items, ref, request, whole
-from sweephand.domain.schema_words import STATUS_CODE
+from sweephand.domain.schema_words import FLAG, STATUS_CODE
 from sweephand.server.facades.native.members import message_members
 from sweephand.server.flow.messages.messages import MOST
 from tools.openapi.pages_and_patches import page
@@ -23,7 +23,17 @@ SCHEMAS: dict[str, Schema] = {
         },
         oneOf=[{"required": ["action"]}, {"required": ["messages"]}],
     ),
-    "Message": answer({**OF_RUN, **message_members.MESSAGE.answer()}),
+    "Message": answer(
+        {
+            **OF_RUN,
+            **message_members.MESSAGE.answer(),
+            "deduplicated": {
+                **FLAG,
+                "description": "In the answer that sends it: True if an earlier request had the same `dedupeKey`.",
+            },
+        },
+        ("deduplicated",),
+    ),
     "ListedMessage": answer({**OF_RUN, **message_members.MESSAGE.answer(), "action": ref("ListedAction")}),
     "MessagePage": page("ListedMessage"),
     "MessageResults": answer({"items": items(ref("MessageResult"), description="One for each message, in order.")}),

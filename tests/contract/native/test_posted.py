@@ -184,6 +184,38 @@ def test_a_repeated_request_sends_nothing_twice(api, body):
     assert (other.status, other.code) == (422, "KEY_REUSED")
 
 
+# The caller's own keys
+
+
+def test_a_message_with_a_known_dedupe_key_is_not_sent_again(api):
+    first = send(api, dedupeKey="order-4711", delaySeconds=5, payload=1)
+
+    again = api("POST", "/v1/messages", {"action": ACTION, "dedupeKey": "order-4711", "payload": 2})
+    refused = api("POST", "/v1/messages", {"action": ACTION, "dedupeKey": "order-4711", "onDuplicate": "refuse"})
+    batch = api("POST", "/v1/messages", {"messages": [{"action": ACTION, "dedupeKey": "order-4711"}]}).json["items"]
+    api("POST", "/v1/collections", {"name": "mail"})
+    elsewhere = send(api, dedupeKey="order-4711", collection="mail")
+    other = api("POST", "/v1/messages", {"action": ACTION, "dedupeKey": "order-4711"}, caller=OTHER).json
+    api.stage.run(30)
+
+    assert (first["deduplicated"], first["dedupeKey"]) == (False, "order-4711")
+    assert (again.status, again.json["id"], again.json["deduplicated"]) == (200, first["id"], True)
+    assert (refused.status, refused.code) == (409, "STATE_CONFLICT")
+    assert [(each["status"], each["message"]["id"]) for each in batch] == [(200, first["id"])]
+    assert sorted(calls(api)) == sorted([first["id"], elsewhere["id"], other["id"]])
+    assert {each.call.payload for each in api.stage.endpoint.received} == {"1", None}
+
+
+def test_a_dedupe_key_is_free_again_after_its_time(api):
+    first = send(api, dedupeKey="k", dedupeSeconds=60)
+    api.stage.run(61)
+
+    second = send(api, dedupeKey="k", dedupeSeconds=60)
+    api.stage.run(5)
+
+    assert calls(api) == [first["id"], second["id"]]
+
+
 # Bad input
 
 INVALID = [
@@ -212,6 +244,11 @@ INVALID = [
     ({"action": ACTION, "policies": {"onNoResult": "retry"}}, "policies.onNoResult"),
     ({"action": ACTION, "maxLatenessSeconds": 0}, "maxLatenessSeconds"),
     ({"action": ACTION, "groupId": "g"}, "groupId"),
+    ({"action": ACTION, "dedupeSeconds": 60}, "dedupeSeconds"),
+    ({"action": ACTION, "onDuplicate": "keep"}, "onDuplicate"),
+    ({"action": ACTION, "dedupeKey": "k", "dedupeSeconds": 59}, "dedupeSeconds"),
+    ({"action": ACTION, "dedupeKey": ""}, "dedupeKey"),
+    ({"action": ACTION, "dedupeKey": "k", "onDuplicate": "replace"}, "onDuplicate"),
     ({"action": {"type": "queue", "application": "none", "task": "t"}}, "action.application"),
     ([], None),
 ]

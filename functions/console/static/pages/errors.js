@@ -3,7 +3,7 @@
 import { html, useState } from "../vendor.js";
 import { may, request, useAnswer, useList, withQuery } from "../api.js";
 import { Action, Chips, Confirm, Empty, Facts, Field, Head, Loaded, More, News, State, Table, Text, When, at, count, tell, useQuery } from "../parts.js";
-import { sentence } from "./runs.js";
+import { JobOf, jobNameOf, sentence } from "./runs.js";
 import { FailedAgain, OperationLine } from "./operations.js";
 
 const EVERY_S = 30;
@@ -37,7 +37,7 @@ export function Errors() {
       ${Object.keys(filters).map((name) => html`<button type="button" class="tag" title="Remove this filter" onClick=${() => change({ [name]: "" })}>${name}: <${Text} cut=${24}>${filters[name]}<//> ✕</button>`)}</div>
     ${begun && html`<${OperationLine} id=${begun} onEnd=${list.reload} />`}
     <${Loaded} answer=${list} what="errors">${list.items?.length ? html`<${News} list=${list} noun="group" /><${Table} label="Errors" keyOf=${(group) => group.id} rows=${list.items} href columns=${[
-        ["Job", (group) => html`<a href=${at(`/errors/${group.id}`)}><${Text} cut=${60}>${group.jobName ?? group.jobId}<//></a>`, "main"],
+        ["Job", (group) => html`<a href=${at(`/errors/${group.id}`)}><${Text} cut=${60}>${jobNameOf(group)}<//></a>`, "main"],
         ["Failed", (group) => countOf(group), "number"],
         ["Why", (group) => html`<${State} state=${group.runState} /> <${Text} cut=${90}>${group.lastMessage ?? group.message}<//>`, "whole"],
         ["Last", (group) => html`<${When} at=${group.lastSeenAt} />`],
@@ -74,14 +74,14 @@ function Shown({ group, path, reload }) {
   };
   const edit = may("errors:edit");
   const redrive = begun ?? runs.items?.find((run) => run.operationId)?.operationId;
-  return html`<${Head} title=${html`<${Text} cut=${80}>${group.jobName ?? group.jobId}<//>${group.count ? ` failed ${group.count === 1 && !group.countIsLeast ? "once" : `${countOf(group)} times`}` : ": no open failures"}`} plain=${`Errors of ${(group.jobName ?? group.jobId).slice(0, 40)}`} back=${["Errors", at("/errors")]}
+  return html`<${Head} title=${html`<${Text} cut=${80}>${jobNameOf(group)}<//>${group.count ? ` failed ${group.count === 1 && !group.countIsLeast ? "once" : `${countOf(group)} times`}` : ": no open failures"}`} plain=${`Errors of ${jobNameOf(group).slice(0, 40)}`} back=${["Errors", at("/errors")]}
       lead=${html`<${State} state=${group.state} /> <span class="faint">last</span> <${When} at=${group.lastSeenAt} />`}>
       ${edit && group.state === "OPEN" && html`<button type="button" class="primary" aria-haspopup="dialog" onClick=${() => setOpen(true)}>Run ${countOf(group)} ${group.count === 1 ? "run" : "runs"} again</button><${Action} key="archive" act=${archive}>Archive group<//>`}
       ${edit && group.state === "ARCHIVED" && html`<${Action} key="restore" kind="primary" act=${restore}>Restore group<//>`}<//>
     <p class="verdict failed"><strong>${sentence({ ...group, state: group.runState })}</strong> <${Text} cut=${300}>${group.lastMessage ?? group.message}<//></p>
     ${redrive && html`<${OperationLine} key=${redrive} id=${redrive} onEnd=${() => { reload(); runs.reload(); }}>${(operation) => html`<${FailedAgain} runs=${runs} since=${operation.startedAt} />`}<//>`}
     <${Facts} items=${[
-      ["Job", html`<a href=${at(`/jobs/${group.jobId}`)}><${Text} cut=${60}>${group.jobName ?? group.jobId}<//></a>`],
+      ["Job", html`<${JobOf} of=${group} cut=${60} />`],
       ["Failed action", group.action],
       ["First", html`<${When} at=${group.firstSeenAt} />`],
       ["Last run", html`<a href=${at(`/runs/${group.lastRunId}`)}>open it</a>`],

@@ -28,6 +28,17 @@ export function Runs() {
     <${Loaded} answer=${list} what="runs"><${RunTable} list=${list} filtered=${filtered} clear=${() => change({ state: "", collection: "", tag: "", resourceId: "", kind: "" })} /><//>`;
 }
 
+/** Returns the name of the job of a run or a group of errors; messages have none. */
+export function jobNameOf(of) {
+  return of.jobName ?? of.jobId ?? "Message";
+}
+
+/** Shows that name, with a link to the job. */
+export function JobOf({ of, cut }) {
+  const name = html`<${Text} cut=${cut}>${jobNameOf(of)}<//>`;
+  return of.jobId ? html`<a href=${at(`/jobs/${of.jobId}`)}>${name}</a>` : name;
+}
+
 export function RunTable({ list, filtered, clear, withoutJob }) {
   if (!list.items) return null;
   if (!list.items.length && !list.more) {
@@ -36,7 +47,7 @@ export function RunTable({ list, filtered, clear, withoutJob }) {
   const columns = [
     ["State", (run) => html`<a href=${at(`/runs/${run.id}`)}><${State} state=${run.state} reason=${run.reason} /></a>${run.range && html`${" "}<span class="tag">${run.range.count} occurrences</span>`}`, "main"],
     ["Planned", (run) => html`<${When} at=${run.plannedAt} />`],
-    ...(withoutJob ? [] : [["Job", (run) => html`<a href=${at(`/jobs/${run.jobId}`)}><${Text} cut=${40}>${run.jobName ?? run.jobId}<//></a>`]]),
+    ...(withoutJob ? [] : [["Job", (run) => html`<${JobOf} of=${run} cut=${40} />`]]),
     ["Took", (run) => run.startedAt && run.finishedAt ? length(Date.parse(run.finishedAt) - Date.parse(run.startedAt)) : html`<span class="faint">–</span>`, "number"],
     ["Attempts", (run) => `${run.attempt}`, "number"],
     ["Kind", (run) => run.kind.replace(/_/g, " "), "wide"],
@@ -57,7 +68,7 @@ export function Run({ id }) {
 
 function Shown({ run, reload }) {
   return html`<${Head} title=${html`<${State} state=${run.state} reason=${run.reason} />`} plain=${`${stateWord(run.state)} run`} back=${[run.jobName ? "Job" : "Runs", run.jobName ? at(`/jobs/${run.jobId}`) + "#runs" : at("/runs")]}
-      lead=${html`<a href=${at(`/jobs/${run.jobId}`)}><${Text} cut=${80}>${run.jobName ?? run.jobId}<//></a> <span class="faint">planned</span> <${When} at=${run.plannedAt} />`}><${Verbs} run=${run} reload=${reload} /><//>
+      lead=${html`<${JobOf} of=${run} cut=${80} /> <span class="faint">planned</span> <${When} at=${run.plannedAt} />`}><${Verbs} run=${run} reload=${reload} /><//>
     <p class=${`verdict ${stateGroup(run.state)}`}><strong>${sentence(run)}</strong>${run.message && run.reason !== "HTTP_STATUS" && html`${" "}<${Text} cut=${300}>${run.message}<//>`}</p>
     <${Waterfall} run=${run} />
     <${Attempts} run=${run} />
@@ -111,7 +122,7 @@ function Verbs({ run, reload }) {
 }
 
 function EditAndRerun({ run, path, onClose }) {
-  const job = useAnswer(`/v1/jobs/${run.jobId}?include=schedules`);
+  const job = useAnswer(run.jobId ? `/v1/jobs/${run.jobId}?include=schedules` : `/v1/messages/${run.id}`);
   const [written, setPayload] = useState(/** @type {string | null} */ (null));
   const payload = written ?? payloadOf(job.data, run);
   const [problem, setProblem] = useState(null);
@@ -141,7 +152,7 @@ function EditAndRerun({ run, path, onClose }) {
 
 /** Returns the payload that the run's job would send now, as a text of JSON. */
 function payloadOf(job, run) {
-  const schedule = job?.schedules.find((each) => each.id === run.scheduleId);
+  const schedule = job?.schedules?.find((each) => each.id === run.scheduleId);
   return JSON.stringify(schedule?.payload ?? job?.action.payload ?? {}, null, 2);
 }
 

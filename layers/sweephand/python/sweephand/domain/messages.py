@@ -24,6 +24,18 @@ PARTS = 4
 
 
 @dataclass(frozen=True)
+class Dedupe:
+    """A caller's own key for a message: it is sent once in `seconds`, counted from the acceptance of the first one.
+
+    refuse: whether a later one is refused instead of answered with the first one.
+    """
+
+    key: str
+    seconds: int = 86_400
+    refuse: bool = False
+
+
+@dataclass(frozen=True)
 class MessageDraft:
     """A message that a caller requests. action: with the payload and the headers of the message.
 
@@ -40,6 +52,7 @@ class MessageDraft:
     tags: tuple[str, ...] = ()
     policies: Mapping[str, Any] = field(default_factory=dict)
     max_lateness_s: int | None = None
+    dedupe: Dedupe | None = None
 
     def planned(self, accepted_at: datetime) -> datetime:
         """Returns its instant, in whole seconds unless it is at once. It never lies before the acceptance."""

@@ -34,6 +34,7 @@ class Posted:
     policies: Mapping[str, Any] = field(default_factory=dict)
     max_lateness_s: int | None = None
     by: str | None = None
+    dedupe_key: str | None = None
     apart: bool = False
 
     def __str__(self) -> str:
@@ -48,6 +49,7 @@ class Posted:
             "o": dict(self.policies),
             "l": self.max_lateness_s,
             "b": self.by,
+            "k": self.dedupe_key,
             "a": None if self.apart else self.action,
         }
         return _text({name: value for name, value in packed.items() if value not in (None, "", [], {})})
@@ -66,6 +68,7 @@ class Posted:
             policies=packed.get("o", {}),
             max_lateness_s=packed.get("l"),
             by=packed.get("b"),
+            dedupe_key=packed.get("k"),
             apart="a" not in packed,
         )
 

@@ -2494,6 +2494,7 @@ class ListedMessage(Model):
     collection: str
     resource_id: str | None
     tags: tuple[str, ...]
+    dedupe_key: str | None
     created_at: datetime
     held: bool
     max_lateness_seconds: int | None
@@ -2533,6 +2534,7 @@ class ListedMessage(Model):
         "collection": ("collection", None),
         "resource_id": ("resourceId", None),
         "tags": ("tags", tuple),
+        "dedupe_key": ("dedupeKey", None),
         "created_at": ("createdAt", instant),
         "held": ("held", None),
         "max_lateness_seconds": ("maxLatenessSeconds", None),
@@ -2624,11 +2626,13 @@ class Message(Model):
     collection: str
     resource_id: str | None
     tags: tuple[str, ...]
+    dedupe_key: str | None
     created_at: datetime
     held: bool
     max_lateness_seconds: int | None
     action: Action
     policies: MessagePolicies
+    deduplicated: bool | None
     members = {
         "id": ("id", None),
         "job_id": ("jobId", None),
@@ -2663,11 +2667,13 @@ class Message(Model):
         "collection": ("collection", None),
         "resource_id": ("resourceId", None),
         "tags": ("tags", tuple),
+        "dedupe_key": ("dedupeKey", None),
         "created_at": ("createdAt", instant),
         "held": ("held", None),
         "max_lateness_seconds": ("maxLatenessSeconds", None),
         "action": ("action", Action.of),
         "policies": ("policies", MessagePolicies.of),
+        "deduplicated": ("deduplicated", None),
     }
 
 

@@ -67,10 +67,10 @@ def check_once(refused: Cancelled, once: Once | None) -> None:
         raise Repeated(earlier_answer(refused.refused["once"], once))
 
 
-def once_op(world: World, tenant: str | None, once: Once, answer: str) -> Op:
-    """Returns the operation that writes the record [absent, or over 24 h old].
+def once_op(world: World, tenant: str | None, once: Once, answer: str, kept: timedelta = KEPT) -> Op:
+    """Returns the operation that writes the record [absent, or expired].
 
-    answer: the id of the resource that this request creates.
+    answer: the id of the resource that this request creates. kept: how long the record counts.
     """
     now = world.clock.now()
     item = IdempotencyItem(
@@ -78,7 +78,7 @@ def once_op(world: World, tenant: str | None, once: Once, answer: str) -> Op:
         sk=once.key,
         digest=once.digest,
         answer=answer,
-        expires_at=epoch_s(now + KEPT),
+        expires_at=epoch_s(now + kept),
     )
     free: Condition = IdempotencyItem.pk.does_not_exist() | (IdempotencyItem.expires_at <= epoch_s(now))
     return world.table.put_op("once", item, free)
@@ -120,6 +120,12 @@ def earlier(world: World, tenant: str | None, once: Once) -> str | None:
     if item is None or (item.expires_at or 0) <= epoch_s(world.clock.now()):
         return None
     return _answer(item, once)
+
+
+def is_used(world: World, tenant: str, once: Once) -> bool:
+    """Returns whether another request has a record under this key."""
+    item = world.table.get(IdempotencyItem, keys.idempotency(tenant, once.key), once.key)
+    return item is not None and (item.expires_at or 0) > epoch_s(world.clock.now()) and item.digest != once.digest
 
 
 def _answer(item: IdempotencyItem, once: Once) -> str:

@@ -31,6 +31,9 @@ class AsyncMessages:
         payload: Any | Absent = ABSENT,
         body: str | Absent | None = ABSENT,
         headers: Json | Absent | None = ABSENT,
+        dedupe_key: str | Absent | None = ABSENT,
+        dedupe_seconds: int | Absent | None = ABSENT,
+        on_duplicate: str | Absent | None = ABSENT,
         at: datetime | str | Absent | None = ABSENT,
         timezone: str | Absent | None = ABSENT,
         delay_seconds: int | Absent | None = ABSENT,
@@ -50,6 +53,10 @@ class AsyncMessages:
             payload: JSON that is sent instead of the action's payload.
             body: A string that is sent unchanged; excludes `payload`.
             headers: Headers that replace the action's headers of the same names; null leaves one out.
+            dedupe_key: The caller's own key for it: it is sent once, whoever repeats it.
+            dedupe_seconds: How long the key counts, from the acceptance of the first one.
+            on_duplicate: The answer to a later message with the same key: the first one (200), or a refusal
+                (409). Values: `keep`, `refuse`.
             at: When it is sent; without it and `delaySeconds`, at once.
             timezone: The time zone of `at` if that has no offset; by default UTC.
             delay_seconds: How long after its acceptance it is sent.
@@ -73,6 +80,9 @@ class AsyncMessages:
                         "payload": payload,
                         "body": body,
                         "headers": headers,
+                        "dedupeKey": dedupe_key,
+                        "dedupeSeconds": dedupe_seconds,
+                        "onDuplicate": on_duplicate,
                         "at": at,
                         "timezone": timezone,
                         "delaySeconds": delay_seconds,

@@ -1,13 +1,14 @@
 """Accepts messages, and revokes those that have not begun. A message is a run whose row waits for its instant.
 
-Order of the writes: the record of the Idempotency-Key, which has the instant of acceptance; the note of the day; the
-body, if it is long; the row; the queue's message, if the instant is near. The ids follow from key and instant, so a
-repetition after a crash finds what is there and writes the rest. If the queue's message is lost, the row's wake sends
-it.
+Order of the writes: the record of the Idempotency-Key, which has the instant of acceptance; that of the dedupe key; the
+note of the day; the body, if it is long; the row; the queue's message, if the instant is near. The ids follow from key
+and instant, so a repetition after a crash finds what is there and writes the rest. If the queue's message is lost, the
+row's wake sends it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,7 +19,7 @@ from sweephand.domain import application
 from sweephand.domain import messages as domain
 from sweephand.domain.instants import epoch_ms, epoch_s, from_ms, text, up_to_second
 from sweephand.domain.job import ActionSpec, Inline
-from sweephand.domain.messages import LATEST, NEAR, MessageDraft
+from sweephand.domain.messages import LATEST, NEAR, Dedupe, MessageDraft
 from sweephand.domain.posted import Posted
 from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.runs.run_action import OpenAttempt, lane_of, new_run
@@ -26,13 +27,14 @@ from sweephand.domain.runs.settlement import FALLBACK
 from sweephand.domain.schedule import PAST_GRACE
 from sweephand.server import actions
 from sweephand.server.flow.concurrency import Moved, until_unmoved
-from sweephand.server.flow.idempotency import Once, earlier, earlier_answer, once_op
+from sweephand.server.flow.idempotency import Once, earlier, earlier_answer, is_used, once_op
 from sweephand.server.flow.retention import run_expiry
 from sweephand.server.flow.runs import results, settle
 from sweephand.server.flow.tenants import applications, tenancy
 from sweephand.server.flow.world import World
 from sweephand.server.messaging.run_queue import Delivery
 from sweephand.server.store.dynamo.conditional import Refused
+from sweephand.server.store.dynamo.table import IdempotencyItem
 from sweephand.server.store.runs import gate, ledger, messages
 from sweephand.server.threads import at_once
 
@@ -59,7 +61,15 @@ class Request:
     hop: int = 0
 
 
-Result = Run | SweephandError
+@dataclass(frozen=True)
+class Accepted:
+    """A message that was accepted. deduplicated: whether another request had sent it before, under its dedupe key."""
+
+    run: Run
+    deduplicated: bool = False
+
+
+Result = Accepted | SweephandError
 
 
 def request_of(world: World, tenant: str, once: Once | None, actor: str, hop: int = 0) -> Request:
@@ -75,25 +85,28 @@ def accept(world: World, asked: Request, drafts: Sequence[MessageDraft | Sweepha
     before the first write.
     """
     opened: dict[str, InvalidRequest | None] = {}
-    checked = [each if isinstance(each, SweephandError) else _check(world, asked, each, opened) for each in drafts]
+    checked = [
+        each if isinstance(each, SweephandError) else _check(world, asked, each, n, opened)
+        for n, each in enumerate(drafts)
+    ]
     if not any(isinstance(each, MessageDraft) for each in checked):
         return [each for each in checked if isinstance(each, SweephandError)]
     begun = _begin(world, asked)
     key = begun.once.key if begun.once is not None else world.chance.new_id(begun.accepted_at)
     made = [
-        each if isinstance(each, SweephandError) else _new(world, begun, each, f"{key} {n}")
+        each if isinstance(each, SweephandError) else _made(world, begun, each, f"{key} {n}")
         for n, each in enumerate(checked)
     ]
-    _note_days(world, [each for each in made if isinstance(each, Run)])
-    done = at_once(lambda each: each if isinstance(each, SweephandError) else _write(world, each), made, THREADS)
-    _send(world, [each for each in done if isinstance(each, Run)])
+    _note_days(world, [each.run for each in made if isinstance(each, Accepted)])
+    done = at_once(lambda each: each if isinstance(each, SweephandError) else _written(world, each), made, THREADS)
+    _send(world, [each.run for each in done if isinstance(each, Accepted)])
     return done
 
 
 def _check(
-    world: World, asked: Request, draft: MessageDraft, opened: dict[str, InvalidRequest | None]
-) -> MessageDraft | InvalidRequest:
-    """Returns the draft, or why it is refused. opened: the collections of this request that were looked at."""
+    world: World, asked: Request, draft: MessageDraft, n: int, opened: dict[str, InvalidRequest | None]
+) -> MessageDraft | SweephandError:
+    """Returns the draft, or why it is refused. n: its place. opened: the collections that were looked at."""
     try:
         if draft.collection not in opened:
             opened[draft.collection] = None
@@ -108,7 +121,21 @@ def _check(
         if wrong.field == "collection":
             opened[draft.collection] = wrong
         return wrong
+    if draft.dedupe is not None and draft.dedupe.refuse:
+        own = _own_key(draft.collection, draft.dedupe, "" if asked.once is None else f"{asked.once.key} {n}")
+        if is_used(world, asked.tenant, own):
+            return _used(draft.dedupe)
     return draft
+
+
+def _own_key(collection: str, dedupe: Dedupe, asked: str) -> Once:
+    """Returns the record of a caller's own key. asked: identifies the request that sends the message."""
+    whole = f"messages\x00{collection}\x00{dedupe.key}"
+    return Once(hashlib.sha256(whole.encode()).hexdigest(), hashlib.sha256(asked.encode()).hexdigest())
+
+
+def _used(dedupe: Dedupe) -> Conflict:
+    return Conflict(f'a message with the dedupeKey "{dedupe.key}" was sent before')
 
 
 def _check_instant(draft: MessageDraft, now: datetime) -> None:
@@ -128,6 +155,25 @@ def _begin(world: World, asked: Request) -> Request:
     if isinstance(done, Refused):
         return replace(asked, accepted_at=from_ms(int(earlier_answer(done, asked.once))))
     return replace(asked, accepted_at=from_ms(epoch_ms(asked.accepted_at)))
+
+
+def _made(world: World, asked: Request, draft: MessageDraft, key: str) -> Result:
+    """Returns the new message, or the one that another request sends under the same dedupe key."""
+    if draft.dedupe is None:
+        return Accepted(_new(world, asked, draft, key))
+    own = _own_key(draft.collection, draft.dedupe, key)
+    accepted_ms, planned_ms = epoch_ms(asked.accepted_at), epoch_ms(draft.planned(asked.accepted_at))
+    kept = timedelta(seconds=draft.dedupe.seconds)
+    done = world.table.carry_out(once_op(world, asked.tenant, own, f"{accepted_ms} {planned_ms}", kept))
+    first = done.read(IdempotencyItem) if isinstance(done, Refused) else None
+    if first is not None:
+        accepted_ms, planned_ms = (int(each) for each in first.answer.split())
+    again = first is not None and first.digest != own.digest
+    if again and draft.dedupe.refuse:
+        return _used(draft.dedupe)
+    asked = replace(asked, accepted_at=from_ms(accepted_ms))
+    draft = replace(draft, at=from_ms(planned_ms), delay_s=None)
+    return Accepted(_new(world, asked, draft, f"{own.key} {accepted_ms}"), deduplicated=again)
 
 
 def _new(world: World, asked: Request, draft: MessageDraft, key: str) -> Run:
@@ -151,6 +197,7 @@ def _new(world: World, asked: Request, draft: MessageDraft, key: str) -> Run:
         policies=draft.policies,
         max_lateness_s=draft.max_lateness_s,
         by=asked.actor,
+        dedupe_key=None if draft.dedupe is None else draft.dedupe.key,
     ).placed()
     far = planned_at - world.clock.now() > NEAR
     return replace(
@@ -189,22 +236,29 @@ def _note_days(world: World, runs: Sequence[Run]) -> None:
             known.add(day)
 
 
-def _write(world: World, run: Run) -> Result:
+def _written(world: World, accepted: Accepted) -> Result:
     """Writes a message. Returns its row as it is now, because an earlier request may have written it."""
+    run = accepted.run
+    try:
+        there = ledger.read(world.table, run.tenant, run.job_id, run.uuid) if accepted.deduplicated else None
+        there = there or _write(world, run)
+        return accepted if there is None else replace(accepted, run=messages.whole(world.table, [there])[0])
+    except Unavailable as away:
+        return away
+
+
+def _write(world: World, run: Run) -> Run | None:
+    """Writes a message. Returns its row if it was there. Raises Unavailable."""
     job = gate.job_of(world.table, run)
     assert run.posted is not None
     assert job is not None
-    try:
-        lane = lane_of(job.action, run.tenant)
-        if run.posted.apart:
-            first = OpenAttempt(run, job, None, world.terms.of(run.tenant, job.collection), lane)
-            kept_until = settle.attempt_expiry(world, first, run.planned_at) + HELD_FOR
-            world.table.carry_out(messages.body_op(world.table, run, kept_until))
-        done = ledger.claim_first(world.table, run, shards=world.shards, lane=lane)
-    except Unavailable as away:
-        return away
-    there = ledger.run_in(done) if isinstance(done, Refused) else None
-    return run if there is None else messages.whole(world.table, [there])[0]
+    lane = lane_of(job.action, run.tenant)
+    if run.posted.apart:
+        first = OpenAttempt(run, job, None, world.terms.of(run.tenant, job.collection), lane)
+        kept_until = settle.attempt_expiry(world, first, run.planned_at) + HELD_FOR
+        world.table.carry_out(messages.body_op(world.table, run, kept_until))
+    done = ledger.claim_first(world.table, run, shards=world.shards, lane=lane)
+    return ledger.run_in(done) if isinstance(done, Refused) else None
 
 
 def _send(world: World, runs: Sequence[Run]) -> None:

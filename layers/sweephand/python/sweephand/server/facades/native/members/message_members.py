@@ -14,7 +14,7 @@ from sweephand.domain import messages
 from sweephand.domain.answers import Member, answered
 from sweephand.domain.job import DEFAULT_COLLECTION, ActionDraft
 from sweephand.domain.jobs import policies
-from sweephand.domain.messages import MessageDraft
+from sweephand.domain.messages import Dedupe, MessageDraft
 from sweephand.domain.run import Attempt, Run
 from sweephand.domain.runs.run_members import run_body
 from sweephand.domain.schema_words import (
@@ -37,6 +37,9 @@ from sweephand.server.security.guard import GuardSettings
 
 OWN_POLICIES = ("delivery", "keepAnswer", "callbackToken", "onNoResult")
 LONGEST_DELAY_S = 175 * 366 * 86_400
+MOST_DEDUPED_S = 15 * 86_400
+"""The time for which every collection keeps runs, so that the first message can be shown."""
+DEDUPE = ("dedupeKey", "dedupeSeconds", "onDuplicate")
 WHEN = ("at", "delaySeconds", "timezone", "onPastStart")
 
 
@@ -85,6 +88,7 @@ MESSAGE = Resource(
             lambda value, field, _: fields.tags(value, field),
             shown=items(TEXT),
         ),
+        "dedupeKey": answered(or_null({**TEXT, "description": "The caller's own key for it."}), "dedupe_key"),
         "createdAt": answered({**INSTANT_MS, "description": "When it was accepted."}),
         "held": answered(
             {**FLAG, "description": "True: its instant has passed, and its collection or tenant is disabled."},
@@ -123,6 +127,15 @@ REQUEST = {
         "additionalProperties": or_null(TEXT),
         "description": "Headers that replace the action's headers of the same names; null leaves one out.",
     },
+    "dedupeKey": text(1, 255, description="The caller's own key for it: it is sent once, whoever repeats it."),
+    "dedupeSeconds": whole(
+        60, MOST_DEDUPED_S, default=86_400, description="How long the key counts, from the acceptance of the first one."
+    ),
+    "onDuplicate": one_of(
+        ("keep", "refuse"),
+        default="keep",
+        description="The answer to a later message with the same key: the first one (200), or a refusal (409).",
+    ),
     "at": {**GIVEN_INSTANT, "description": "When it is sent; without it and `delaySeconds`, at once."},
     "timezone": {**ZONE, "description": "The time zone of `at` if that has no offset; by default UTC."},
     "delaySeconds": whole(0, LONGEST_DELAY_S, description="How long after its acceptance it is sent."),
@@ -137,10 +150,11 @@ REQUEST = {
 def draft(body: object, guard: GuardSettings, *, tasks: bool) -> MessageDraft:
     """Reads a message. tasks: whether its caller may set the payload of tasks. Raises InvalidRequest."""
     wrong = Mistakes()
-    given = fields.members(body, "", (*_MEMBERS, *run_edits.MEMBERS, *WHEN), wrong)
+    given = fields.members(body, "", (*_MEMBERS, *run_edits.MEMBERS, *DEDUPE, *WHEN), wrong)
     wrong.of(fields.required, given, "action")
     found = MESSAGE.read(given, "", guard, wrong)
     found |= wrong.of(_when, given) or {}
+    found["dedupe"] = wrong.of(_dedupe, given)
     edit = wrong.of(run_edits.read, given, tasks=tasks)
     action = found.get("action")
     if action is not None:
@@ -159,6 +173,19 @@ def _edited(action: ActionDraft, edit: edits.Edit) -> ActionDraft:
         merged = edits.merged(action.params["headers"], edit.headers)
         action = replace(action, params={**action.params, "headers": merged})
     return action if edit.payload is None else replace(action, payload=edit.payload)
+
+
+def _dedupe(given: Mapping[str, Any]) -> Dedupe | None:
+    """Reads the caller's own key. Raises InvalidRequest."""
+    if "dedupeKey" not in given:
+        for name in DEDUPE[1:]:
+            if name in given:
+                raise fields.inactive("", name, "only `dedupeKey` needs it")
+        return None
+    key = fields.line(given["dedupeKey"], "dedupeKey", 255)
+    seconds = fields.whole(given.get("dedupeSeconds", 86_400), "dedupeSeconds", 60, MOST_DEDUPED_S)
+    chosen = fields.one_of(given.get("onDuplicate", "keep"), "onDuplicate", ("keep", "refuse"))
+    return Dedupe(key, seconds, refuse=chosen == "refuse")
 
 
 def _when(given: Mapping[str, Any]) -> dict[str, Any]:

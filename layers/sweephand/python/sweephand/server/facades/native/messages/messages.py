@@ -19,7 +19,7 @@ from sweephand.server.facades.native.problems import of_error
 from sweephand.server.facades.native.query import exact_instant, in_query, instant
 from sweephand.server.flow.messages import listing, messages
 from sweephand.server.flow.messages.listing import Wanted
-from sweephand.server.flow.messages.messages import MOST
+from sweephand.server.flow.messages.messages import MOST, Accepted
 from sweephand.server.flow.runs import run_lists
 from sweephand.server.store.views import runs as views
 from sweephand.server.store.views.runs import Span
@@ -38,7 +38,9 @@ def create(ctx: Context) -> Answer:
         result = messages.accept(ctx.world, asked, [_draft(ctx, body)])[0]
         if isinstance(result, SweephandError):
             raise result
-    return Answer(202, _shown(ctx, result), {"Location": f"/v1/messages/{result.id}"})
+    if result.deduplicated:
+        return Answer(200, _shown(ctx, result))
+    return Answer(202, _shown(ctx, result), {"Location": f"/v1/messages/{result.run.id}"})
 
 
 def _create_many(ctx: Context, body: Mapping[str, Any]) -> Answer:
@@ -67,10 +69,10 @@ def _read(ctx: Context, body: object) -> MessageDraft | SweephandError:
         return wrong
 
 
-def _item(ctx: Context, index: int, result: Run | SweephandError) -> dict[str, Any]:
+def _item(ctx: Context, index: int, result: Accepted | SweephandError) -> dict[str, Any]:
     """Returns the answer to one message of several."""
-    if isinstance(result, Run):
-        return {"index": index, "status": 202, "message": _shown(ctx, result)}
+    if isinstance(result, Accepted):
+        return {"index": index, "status": 200 if result.deduplicated else 202, "message": _shown(ctx, result)}
     wrong = result.within(f"messages[{index}]") if isinstance(result, InvalidRequest) else result
     answer = of_error(wrong, ctx.request.request_id)
     return {"index": index, "status": answer.status, "problem": answer.body}
@@ -81,8 +83,8 @@ def read(ctx: Context) -> Answer:
     return Answer(200, message_members.message_body(_view(ctx, run), views.attempts_of(ctx.world.table, run)))
 
 
-def _shown(ctx: Context, run: Run) -> dict[str, Any]:
-    return message_members.message_body(_view(ctx, run))
+def _shown(ctx: Context, accepted: Accepted) -> dict[str, Any]:
+    return message_members.message_body(_view(ctx, accepted.run)) | {"deduplicated": accepted.deduplicated}
 
 
 def _view(ctx: Context, run: Run, *, full: bool = True) -> MessageView:
