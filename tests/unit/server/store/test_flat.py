@@ -9,8 +9,10 @@ from pynamodb import attributes
 from pynamodb.exceptions import AttributeDeserializationError, AttributeNullError
 from pynamodb.models import Model
 
+from sweephand.base.records import dataclass
 from sweephand.server.store.dynamo.flat_models import (
     BooleanAttribute,
+    Codec,
     FlatModel,
     Integer,
     UnicodeAttribute,
@@ -56,6 +58,17 @@ def test_an_item_is_written_and_read_as_by_pynamodb(values: dict[str, Any]) -> N
     assert ours.serialize() == raw
     for there, here in ((theirs, ours), (Theirs.from_raw_data(raw), Ours.from_raw_data(raw))):
         assert [getattr(here, name) for name in NAMES] == [getattr(there, name) for name in NAMES]
+
+
+@dataclass(frozen=True)
+class Wider:
+    text: str | None = None
+    priority: int = 0
+
+
+def test_a_record_with_a_field_that_its_row_lacks_is_refused_with_what_to_do() -> None:
+    with pytest.raises(TypeError, match="Ours lacks `priority`, which Wider has: declare it there"):
+        Codec(Wider, Ours, {})
 
 
 def test_unknown_attributes_and_nulls_are_ignored() -> None:

@@ -187,7 +187,12 @@ class Codec(Generic[R, M]):
     def _field(self, field: Any, column: Column | None) -> _Field:
         column = column or (MILLISECONDS if str(field.type).startswith("datetime") else SAME)
         name = column.name or field.name
-        optional = self._model.get_attributes()[name].null
+        attributes = self._model.get_attributes()
+        if name not in attributes:
+            raise TypeError(
+                f"{self._model.__name__} lacks `{name}`, which {self._record.__name__} has: declare it there"
+            )
+        optional = attributes[name].null
         default = field.default if field.default_factory is MISSING else field.default_factory()
         if default is MISSING and optional:
             default = self._absent[field.name] = None
