@@ -1,4 +1,4 @@
-"""What a form needs of actions. Facades and importers pass it, so that forms know neither targets nor their guard."""
+"""The part of actions that forms need: facades and importers pass it, so forms know neither targets nor guard."""
 
 from __future__ import annotations
 

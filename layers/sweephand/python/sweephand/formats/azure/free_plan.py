@@ -1,4 +1,4 @@
-"""What the Free plan allows in a job."""
+"""The limits of the Free plan for a job."""
 
 from __future__ import annotations
 

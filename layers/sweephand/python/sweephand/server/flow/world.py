@@ -29,7 +29,7 @@ K = TypeVar("K")
 
 
 class FlowMemory:
-    """What the rooms of flow keep between runs, for the life of a process: one object of each class."""
+    """The memory of the rooms of flow between runs, for the life of a process: one object of each class."""
 
     def __init__(self) -> None:
         self._kept: dict[type, Any] = {}

@@ -1,4 +1,4 @@
-"""What the Free plan allows in the jobs that a collection has."""
+"""The limits of the Free plan for the jobs that a collection has."""
 
 from __future__ import annotations
 

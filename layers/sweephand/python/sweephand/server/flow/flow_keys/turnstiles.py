@@ -34,7 +34,7 @@ class Group:
 
 @dataclass
 class Turnstiles:
-    """What the threads of this process share about turnstiles. lock: guards all of it.
+    """The knowledge about turnstiles that the threads of this process share. lock: guards all of it.
 
     groups: threads that ask at the same time. moving: the lock of the thread that may move a turnstile. placeless: keys
     that did not limit parallel calls when they were last read.
