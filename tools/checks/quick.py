@@ -72,7 +72,6 @@ def _run(*command: str, timeout_s: float | None = None) -> subprocess.CompletedP
 def _imports() -> Mapping[str, set[str]]:
     """Returns the modules that import each module."""
     sys.path[:0] = [str(ROOT), str(ROOT / PACKAGE)]
-    sys.path[:0] = [str(ROOT), str(ROOT / PACKAGE)]
     import grimp  # noqa: PLC0415 - only where something has changed
 
     graph = grimp.build_graph("sweephand", "bench", "tools", "tests", cache_dir=None)
