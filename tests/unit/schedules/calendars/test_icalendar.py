@@ -277,7 +277,7 @@ def test_lines_are_unfolded_with_any_line_end() -> None:
         (text("DTSTART:20261225\nDTEND:20261226\nDURATION:P1D"), "line 6: DURATION must not be combined with DTEND"),
         (text("DTSTART:20261225T100000\nDTEND:20261225T110000Z"), "of the same kind as DTSTART"),
         (text("DTSTART:20261225\nRRULE:FREQ=SECONDLY"), "line 5: RRULE: FREQ must be one of"),
-        (text("DTSTART:20261225\nRRULE:FREQ=DAILY;COUNT=0"), "COUNT must be within"),
+        (text("DTSTART:20261225\nRRULE:FREQ=DAILY;COUNT=0"), "COUNT must be 1 to"),
         (text("DTSTART:20261225\nRRULE:FREQ=DAILY;COUNT=1;UNTIL=20270101"), "COUNT must not be combined with UNTIL"),
         (text("DTSTART:20261225\nRRULE:FREQ=DAILY;BYSETPOS=1"), "'BYSETPOS=1' is unknown or repeated"),
         (

@@ -8,6 +8,7 @@ from typing import Any
 
 from sweephand.base import json_text
 from sweephand.base.errors import InvalidRequest
+from sweephand.base.members import fields
 from sweephand.base.records import dataclass
 from sweephand.domain.collection import Collection, CollectionState, Quota, Retention
 from sweephand.formats.azure.members import COLLECTION
@@ -88,7 +89,7 @@ def _check_tags(tags: Mapping[str, str]) -> None:
 def _quota(members: Mapping[str, Any], plan: Plan) -> Quota:
     most = members.get("maxJobCount", plan.jobs)
     if most > plan.jobs:
-        raise InvalidRequest("properties.quota.maxJobCount", f"must be within 1..{plan.jobs} in this plan, not {most}")
+        raise fields.must_be("properties.quota.maxJobCount", f"1 to {plan.jobs} in this plan", most)
     recurrence = members.get("maxRecurrence", {"frequency": plan.frequency})
     least_s = UNIT_S[recurrence["frequency"]] * recurrence.get("interval", 1)
     if least_s < plan.least_s:

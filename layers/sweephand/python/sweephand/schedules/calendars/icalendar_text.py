@@ -241,7 +241,7 @@ def recurrence(text: str, second: Callable[[str], int]) -> Recurrence:
 
 def _number(text: str, name: str, most: int) -> int:
     if not re.fullmatch("[0-9]{1,4}", text, re.ASCII) or not 1 <= int(text) <= most:
-        raise ValueError(f"RRULE: {name} must be within 1..{most:,}")
+        raise ValueError(f"RRULE: {name} must be 1 to {most:,}, not {fields.shown(text)}")
     return int(text)
 
 
@@ -254,7 +254,8 @@ def _numbers(parts: dict[str, str], name: str, most: int, *, negative: bool) -> 
             raise ValueError(f"RRULE: {name} must be numbers separated by commas")
         number = int(text)
         if not 1 <= abs(number) <= most or (number < 0 and not negative):
-            raise ValueError(f"RRULE: {name} {number} is outside {-most if negative else 1}..{most}")
+            bounds = f"1 to {most}, or {-most} to -1" if negative else f"1 to {most}"
+            raise ValueError(f"RRULE: {name} must be {bounds}, not {fields.shown(text)}")
         found.add(number)
     return frozenset(found)
 

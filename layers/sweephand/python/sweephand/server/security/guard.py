@@ -343,7 +343,7 @@ def _split_authority(authority: str, default_port: int) -> tuple[str, int]:
     if port is None:
         return host, default_port
     if not _PORT.fullmatch(port) or int(port) > 65_535:
-        raise _refused("the port must be within 1..65535")
+        raise _refused("the port must be 1 to 65,535")
     return host, int(port)
 
 
