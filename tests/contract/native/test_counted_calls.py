@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from sweephand.domain.instants import text
 from tests.contract.calls import Reply
 from tests.contract.native.api import JOB, Api
 
@@ -30,3 +31,18 @@ def test_a_request_makes_few_calls(api: Api, name: str) -> None:
 
     assert request(api, place).status < 400
     assert Counter(passing.operation for passing in api.stage.taps.passed) == calls
+
+
+@pytest.mark.parametrize("schedules", [1, 8])
+def test_a_list_of_past_occurrences_makes_few_bounded_queries_for_each_schedule(api: Api, schedules: int) -> None:
+    job = api.create(JOB, schedules=[{"every": "PT1M", "name": f"s{n}"} for n in range(schedules)])
+    place, began = f"/v1/jobs/{job['id']}", text(api.stage.clock.now())
+    api.stage.run(1_500)
+    api.stage.taps.passed.clear()
+
+    items = api.get(f"{place}/occurrences", query={"from": began, "limit": "20"}).json["items"]
+
+    of_runs = [each for each in api.stage.taps.passed if each.operation == "Query" and "#SCH#" in str(each.request)]
+    assert [each["state"] for each in items] == ["SUCCESS"] * 20
+    assert len(of_runs) <= 3 * schedules
+    assert all(each.request["Limit"] <= 22 for each in of_runs)

@@ -6,7 +6,7 @@ Lists and explanations of single instants both come from here, so that they agre
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -87,15 +87,27 @@ class Asked:
         return gone if unsent is None else min(gone, unsent - SECOND)
 
 
-def between(asked: Asked, after: datetime, until: datetime, limit: int) -> Iterator[Occurrence]:
-    """Yields the occurrences after an instant, at least those up to `until`, and up to `limit` planned ones.
+def between(
+    many: Sequence[Asked], after: datetime, until: datetime, limit: int
+) -> list[Iterator[tuple[Schedule, Occurrence]]]:
+    """Returns the occurrences of each schedule after an instant: at least those up to `until`, up to `limit` planned.
 
     They come from the ledger, from the plan, from the times for which the schedule is off, and from the calendars that
-    leave them out. The first of these sources that has an instant decides about it.
+    leave them out. The first of these sources that has an instant decides about it. The first rows of each schedule are
+    read in parallel, because a job may have 1,000; the more there are, the fewer rows a query reads for each.
     """
+    size = views.size_of_each(limit, len(many))
+    rows = views.begun([_rows(each, after, size) for each in many])
+    return [_between(each, after, until, limit, own) for each, own in zip(many, rows, strict=True)]
+
+
+def _between(
+    asked: Asked, after: datetime, until: datetime, limit: int, rows: Iterator[Run]
+) -> Iterator[tuple[Schedule, Occurrence]]:
     begun = generations.began(asked.schedule)
-    recorded = (Occurrence(at, run, _moved_by(asked.timing, at, begun)) for at, run in _recorded(asked, after))
-    yield from _decided([recorded, *_without_row(asked, after, until, limit)])
+    recorded = (Occurrence(at, run, _moved_by(asked.timing, at, begun)) for at, run in _recorded(asked, after, rows))
+    for each in _decided([recorded, *_without_row(asked, after, until, limit)]):
+        yield asked.schedule, each
 
 
 def at(asked: Asked, instant: datetime) -> Occurrence | None:
@@ -241,17 +253,22 @@ def _moved_by(timing: Timing, at: datetime, begun: datetime) -> MovedBy | None:
 # With a row
 
 
-def _recorded(asked: Asked, after: datetime) -> Iterator[tuple[datetime, Run]]:
-    """Yields the occurrences after an instant that the ledger has, each with its row; single runs before ranges."""
+def _rows(asked: Asked, after: datetime, page: int) -> Iterator[Run]:
+    """Yields the rows of the ledger that tell of occurrences after an instant. page: how many are read at first."""
     schedule = asked.schedule
     ends_at = None if schedule.off_times is None else off_times.ends_ahead(schedule.off_times, asked.now)
     until = ends_at or asked.now  # a pause with a set end gets its range a little earlier
-    if after + SECOND > until:
-        return
-    where = asked.world.table, schedule.tenant, schedule.id
+    if after + SECOND <= until:
+        where = asked.world.table, schedule.tenant, schedule.id
+        yield from views.reaching(*where, after + SECOND)
+        yield from views.planned_between(*where, after, until, page=page)
+
+
+def _recorded(asked: Asked, after: datetime, rows: Iterator[Run]) -> Iterator[tuple[datetime, Run]]:
+    """Yields the occurrences after an instant that the ledger has, each with its row; single runs before ranges."""
     ranges: Iterator[tuple[datetime, Run]] = iter(())
     upcoming_of_range: tuple[datetime, Run] | None = None
-    for run in chain(views.reaching(*where, after + SECOND), views.planned_between(*where, after, until)):
+    for run in rows:
         if run.is_gone(asked.now):
             continue
         while upcoming_of_range is not None and upcoming_of_range[0] < run.planned_at:

@@ -30,11 +30,22 @@ AFTER_ANY_RUN = keys.run("g")
 
 
 def planned_between(
-    table: Table, tenant: str, schedule_id: str, after: datetime, until: datetime, *, consistent: bool = True
+    table: Table,
+    tenant: str,
+    schedule_id: str,
+    after: datetime,
+    until: datetime,
+    *,
+    page: int | None = None,
+    consistent: bool = True,
 ) -> Iterator[Run]:
-    """Yields the runs of planned occurrences with after < instant <= until, in order."""
+    """Yields the runs of planned occurrences with after < instant <= until, in order.
+
+    page: how many rows are read at first, if not all may be needed.
+    """
     first, last = (keys.run(first_uuid_after(epoch_ms(bound))) for bound in (after, until))
-    rows = table.query_all(keys.runs(tenant, schedule_id), RunItem.sk.between(first, last), consistent=consistent)
+    sort = RunItem.sk.between(first, last)
+    rows = table.query_all(keys.runs(tenant, schedule_id), sort, limit=page, consistent=consistent)
     yield from (run for run in _runs(rows) if run.kind is Kind.SCHEDULED)
 
 
@@ -333,12 +344,17 @@ def merged_runs(
     Reads the newest run of each first, in parallel, because a job may have 1,000 schedules. The more schedules there
     are, the fewer rows a query reads for each.
     """
-    size = max(LEAST_OF_EACH, 2 * page // max(1, len(owners)))
-    lists = [runs_of(table, tenant, owner, mark, min(page, size), span, consistent=consistent) for owner in owners]
-    return heapq.merge(*_begun(lists), key=lambda run: (run.uuid, run.schedule_id or run.job_id), reverse=True)
+    size = size_of_each(page, len(owners))
+    lists = [runs_of(table, tenant, owner, mark, size, span, consistent=consistent) for owner in owners]
+    return heapq.merge(*begun(lists), key=lambda run: (run.uuid, run.schedule_id or run.job_id), reverse=True)
 
 
-def _begun(lists: Sequence[Iterator[Run]]) -> list[Iterator[Run]]:
+def size_of_each(page: int, lists: int) -> int:
+    """Returns how many rows of each list are read at first for a page of all."""
+    return min(page, max(LEAST_OF_EACH, 2 * page // max(1, lists)))
+
+
+def begun(lists: Sequence[Iterator[Run]]) -> list[Iterator[Run]]:
     """Returns the lists with the first run of each already read."""
     firsts = threads.at_once(lambda runs: list(islice(runs, 1)), lists, AT_ONCE)
     return [chain(first, rest) for first, rest in zip(firsts, lists, strict=True)]
