@@ -96,3 +96,37 @@ def test_each_rule_for_words_detects_its_mistake(
 
     page.write_text(GOOD.replace(before, after))
     assert [breach.why for breach in words.breaches(page)] == [why]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "found = 1",
+        "_found, rest = 1, 2",
+        "for there in (): ...",
+        "def there() -> None: ...",
+        "async def there() -> None: ...",
+        "class Below: ...",
+        "class Record:\n    given: int",
+        "def read(given: int) -> None: ...",
+        "kept = lambda given: given",
+        "names = [met for met in ()]",
+        "if (lately := 1): ...",
+        "match 1:\n    case brought: ...",
+        "match []:\n    case [1, *rare]: ...",
+    ],
+)
+def test_a_name_of_the_package_that_says_nothing_of_its_thing_is_detected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    inside, outside = tmp_path / words.NAMED[0] / "page.py", tmp_path / "page.py"
+    inside.parent.mkdir(parents=True)
+
+    for page in (inside, outside):
+        page.write_text(f"{code}\n")
+
+    assert [breach.why.partition(",")[0] for breach in words.breaches(inside)] == [
+        "name it for the thing that it holds"
+    ]
+    assert list(words.breaches(outside)) == []

@@ -27,6 +27,9 @@ LINK_TARGET = re.compile(r"(?<=\])\([^()\s]+(?: \"[^\"]*\")?\)")
 MADE = re.compile(r"^```.*?^```$|<!-- (?:generated|file): .*?<!-- end -->", re.DOTALL | re.MULTILINE)
 NO_PROSE = re.compile(r"#|\||:::|!\[")
 ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
+NAMED = (CODE[0], "tests/support")
+"""Folders whose variables are named for the thing that they hold."""
+NO_NAMES = {"found", "there", "given", "met", "lately", "brought", "unsaid", "rare", "Below"}
 VERB = re.compile(r"[A-Z][a-z]+s$")
 NO_VERBS = {"Its", "This", "Is", "Always", "Less", "Perhaps", "Besides", "Others", "Does"}
 
@@ -43,7 +46,12 @@ def breaches(path: Path) -> Iterator[Breach]:
         yield from _of_page(name, path.read_text())
         return
     source = path.read_text()
-    for line, text, of_function in (*_docstrings(ast.parse(source)), *_comments(source)):
+    tree = ast.parse(source)
+    if name.startswith(NAMED):
+        for line, bound in _bound_names(tree):
+            if bound.strip("_") in NO_NAMES:
+                yield Breach(name, line, f"name it for the thing that it holds, not {bound!r}")
+    for line, text, of_function in (*_docstrings(tree), *_comments(source)):
         plain = re.sub(r"`[^`]*`", "", text)
         for found in FRAGMENT.findall(plain):
             yield Breach(name, line, f"a sentence begins with {found!r}")
@@ -75,6 +83,18 @@ def _paragraphs(page: str) -> Iterator[tuple[int, str]]:
             lines = []
         if line.strip() and not NO_PROSE.match(line):
             lines.append(ITEM.sub("", line).strip())
+
+
+def _bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yields the names of variables, parameters, members, functions and classes, where they are made."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=bound, ctx=ast.Store()) | ast.arg(arg=bound):
+                yield node.lineno, bound
+            case ast.FunctionDef(name=bound) | ast.AsyncFunctionDef(name=bound) | ast.ClassDef(name=bound):
+                yield node.lineno, bound
+            case ast.MatchAs(name=str(bound)) | ast.MatchStar(name=str(bound)):
+                yield node.lineno, bound
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:

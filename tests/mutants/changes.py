@@ -196,7 +196,7 @@ CHANGES = {
     "a-second-result-is-taken-for-the-first": Change(
         "server/flow/runs/results.py",
         "record",
-        "if not same or not _agrees(there.state, state, message_counts=message_counts):",
+        "if not same or not _agrees(current.state, state, message_counts=message_counts):",
         "if False:",
     ),
     "an-instant-ahead-runs-now": Change(

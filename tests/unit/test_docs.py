@@ -214,7 +214,7 @@ def test_every_number_of_a_decision_leads_to_a_page():
     [
         ("docs/guide/targets.md", KINDS.keys() - {"http"}),
         ("docs/guide/schedules.md", NOTATIONS.keys()),
-        ("docs/reference/api.md", {*JOB.given}),
+        ("docs/reference/api.md", {*JOB.sent}),
     ],
     ids=["actions", "notations", "attributes of a job"],
 )

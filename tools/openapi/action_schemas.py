@@ -118,7 +118,7 @@ RETRY: Members = {
     ),
 }
 
-AUTHENTICATION = {name: request(*authentication.given(name)) for name in authentication.TYPES}
+AUTHENTICATION = {name: request(*authentication.request_members(name)) for name in authentication.TYPES}
 
 
 def shown_authentication() -> Schema:

@@ -188,7 +188,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "JobBefore": answer(
         {
-            **{name: each for name, each in _JOB.items() if name in {*JOB.given, "schedules"}},
+            **{name: each for name, each in _JOB.items() if name in {*JOB.sent, "schedules"}},
             "pause": _JOB["pause"],
             "schedules": items(ref("ScheduleBefore"), description="The schedules that the change affected."),
         },

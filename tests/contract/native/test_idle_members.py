@@ -207,7 +207,7 @@ ACTS: dict[str, list[str]] = {
     ],
     "an entry of a set is a job: what does not act is refused as for POST /v1/jobs": [
         *("JobSet.jobs", "JobSet.jobs.key", "JobSet.jobs.was"),
-        *(f"JobSet.jobs.{name}" for name in (*JOB_MEMBERS.given, "schedules")),
+        *(f"JobSet.jobs.{name}" for name in (*JOB_MEMBERS.sent, "schedules")),
         *(f"JobSet.jobs.hooks.{name}" for name in ("onFailure", "onMissed", "onSuccess")),
     ],
     "it holds for what follows, also for schedules and jobs that are added later": [

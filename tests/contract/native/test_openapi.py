@@ -127,9 +127,9 @@ def test_the_schemas_of_requests_declare_exactly_the_members_that_are_read():
     def members(name):
         return SCHEMAS[name]["properties"].keys()
 
-    assert members("JobDraft") == {*JOB.given, "schedules"}
+    assert members("JobDraft") == {*JOB.sent, "schedules"}
     assert members("JobReplacement") == members("JobPatch") == {*JOB.table, "schedules", "totals"}
-    assert members("ScheduleDraft") == {*SCHEDULE.given, *TIMING_MEMBERS}
+    assert members("ScheduleDraft") == {*SCHEDULE.sent, *TIMING_MEMBERS}
     for name in ("ScheduleReplacement", "SchedulePatch"):
         assert members(name) == {*SCHEDULE.table, *TIMING_MEMBERS}
     assert members("PreviewRequest") == TIMING_MEMBERS | {"collection", "after", "limit", "explain"}

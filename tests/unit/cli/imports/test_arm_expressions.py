@@ -15,7 +15,7 @@ SCOPE = Scope(
         "moment": {"defaultValue": "[utcNow()]"},
     },
     variables={"end": "jobs", "deep": {"List": ["a", {"b": 7}]}, "list": ["x", "y"]},
-    given={"given": "mine"},
+    parameters={"given": "mine"},
     index={"": 2, "loop": 2},
     subscription="sub",
     group="group",

@@ -456,7 +456,7 @@ def test_a_secret_where_an_object_is_expected_is_not_repeated(member: str) -> No
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_an_error_of_an_authentication_member_does_not_repeat_its_value(kind: str) -> None:
-    members = auth.given(kind)[0]
+    members = auth.request_members(kind)[0]
     said: list[str] = []
     for wrong in ("s3cret\nvalue", "Bearer s3cret ", ["s3cret"], {"a": "s3cret"}):
         for name in members:

@@ -22,13 +22,13 @@ Show = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Member:
-    """One member. given: its schema in a request; None if only answers have it, and changes ignore it.
+    """One member. request: its schema in a request; None if only answers have it, and changes ignore it.
 
     shown: its schema in an answer. show: takes the source of an answer. attribute: of the record and of the draft.
     part: the table of an object. says: its description, unless its schemas have one.
     """
 
-    given: Schema | None = None
+    request: Schema | None = None
     read: Read | None = None
     shown: Schema | None = None
     show: Show | None = None
@@ -68,7 +68,7 @@ class Table:
     def _plain(self, name: str, member: Member) -> Show:
         """Returns the function that shows an attribute. Its schema says what the value is."""
         value_of, part = attrgetter(f"{self._record}{self._attributes[name]}"), member.part
-        schema = member.shown or member.given or {}
+        schema = member.shown or member.request or {}
         if part is not None:
             return lambda source: None if (value := value_of(source)) is None else part.show(value)
         if schema.get("format") == "date-time":

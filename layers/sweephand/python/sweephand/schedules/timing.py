@@ -129,14 +129,14 @@ class Timing:
     def once_at(self) -> datetime | None:
         """Returns the planned instant of a one-time schedule, before its jitter; None for any other."""
         planned = self.rule.series if isinstance(self.rule, Jittered) else self.rule
-        found = None if self.recurring else planned.until(LAST_SECOND)
-        return None if found is None else to_instant(found)
+        second = None if self.recurring else planned.until(LAST_SECOND)
+        return None if second is None else to_instant(second)
 
     @property
     def written_at(self) -> datetime | None:
         """Returns the instant that a one-time schedule names, before window, calendars and jitter; None for others."""
-        found = None if self.recurring else self._compiled.series.until(LAST_SECOND)
-        return None if found is None else to_instant(found)
+        second = None if self.recurring else self._compiled.series.until(LAST_SECOND)
+        return None if second is None else to_instant(second)
 
     @property
     def written_wall(self) -> int | None:
@@ -276,8 +276,8 @@ def _parse(
         clock_rules.check(notation, members[notation], rules, timing.rule)
     if not may_be_empty and timing.rule.after(first - 1) is None and not (may_be_over and _fires_later(timing, first)):
         raise never_fires(notation, _why_never(timing, first, last))
-    given = members.get("calendars")
-    return timing if given is None else _by_calendars(given, timing, book or {}, first)
+    uses = members.get("calendars")
+    return timing if uses is None else _by_calendars(uses, timing, book or {}, first)
 
 
 def _fires_later(timing: Timing, first: int) -> bool:
@@ -286,9 +286,9 @@ def _fires_later(timing: Timing, first: int) -> bool:
     return _build(endless).rule.after(first - 1) is not None
 
 
-def _by_calendars(given: object, timing: Timing, book: Mapping[str, str], first: int) -> Timing:
+def _by_calendars(uses: object, timing: Timing, book: Mapping[str, str], first: int) -> Timing:
     """Returns the timing after its calendars are applied. Raises InvalidRequest."""
-    named = calendar_uses.read(given)
+    named = calendar_uses.read(uses)
     packed = calendar_uses.packed(named, book)
     if not packed:
         return timing
@@ -409,32 +409,32 @@ def _build(packed: Mapping[str, Any], text: str | None = None) -> Timing:
 
 
 def _notation_of(members: Mapping[str, object]) -> str:
-    given = [name for name in members.keys() & _NAMES if members[name] is not None]
-    if not given:
+    named = [name for name in members.keys() & _NAMES if members[name] is not None]
+    if not named:
         first, *others = NOTATIONS
         raise InvalidRequest(first, f'is required, or one of {", ".join(others)}, such as "every": "PT1H"')
-    if len(given) > 1:
-        given = [name for name in NOTATIONS if name in given]
-        raise InvalidRequest(given[1], f"only one of {', '.join(NOTATIONS)} may be given; {given[0]} is given too")
-    return given[0]
+    if len(named) > 1:
+        named = [name for name in NOTATIONS if name in named]
+        raise InvalidRequest(named[1], f"only one of {', '.join(NOTATIONS)} may be given; {named[0]} is given too")
+    return named[0]
 
 
 def _zone_member(members: Mapping[str, object], notation: str) -> Zone:
-    given = members.get("timezone")
-    if given is None:
-        given = zone_named(notation, members[notation])
-    if given is None:
+    text = members.get("timezone")
+    if text is None:
+        text = zone_named(notation, members[notation])
+    if text is None:
         return zone(_UTC)
-    return instants.read_zone(given)
+    return instants.read_zone(text)
 
 
-def _choice_member(given: Mapping[str, object], name: str, choices: type[fields.Choice]) -> fields.Choice | None:
-    value = given.get(name)
+def _choice_member(members: Mapping[str, object], name: str, choices: type[fields.Choice]) -> fields.Choice | None:
+    value = members.get(name)
     return None if value is None else fields.chosen(value, name, choices)
 
 
-def _whole_member(given: Mapping[str, object], name: str, least: int, most: int) -> int | None:
-    value = given.get(name)
+def _whole_member(members: Mapping[str, object], name: str, least: int, most: int) -> int | None:
+    value = members.get(name)
     return None if value is None else fields.whole(value, name, least, most)
 
 

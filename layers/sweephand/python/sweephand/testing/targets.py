@@ -183,13 +183,13 @@ class _AwsClient:
         return lambda **request: self._targets.ask_aws(self._service, operation, request)
 
 
-def _reply(given: object) -> Reply:
-    if isinstance(given, Reply):
-        return given
-    if isinstance(given, int):
-        return Reply(given)
-    if isinstance(given, Mapping):
-        return Reply(body=given)
-    if given is None:
+def _reply(answer: object) -> Reply:
+    if isinstance(answer, Reply):
+        return answer
+    if isinstance(answer, int):
+        return Reply(answer)
+    if isinstance(answer, Mapping):
+        return Reply(body=answer)
+    if answer is None:
         return Reply()
-    raise TypeError(f"a target's answer must be a Reply, a status, a mapping or None, not {given!r}")
+    raise TypeError(f"a target's answer must be a Reply, a status, a mapping or None, not {answer!r}")

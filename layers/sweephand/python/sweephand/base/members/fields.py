@@ -114,10 +114,10 @@ def members(
     return {name: member for name, member in value.items() if member is not None and name in known}
 
 
-def required(given: Mapping[str, Any], name: str, field: str = "") -> Any:
-    if name not in given:
+def required(members: Mapping[str, Any], name: str, field: str = "") -> Any:
+    if name not in members:
         raise InvalidRequest(below(field, name), "is required")
-    return given[name]
+    return members[name]
 
 
 def listed(value: object, field: str, most: int = 1_000, wanted: str = "a list", least: int = 0) -> Sequence[Any]:
@@ -133,15 +133,15 @@ def listed(value: object, field: str, most: int = 1_000, wanted: str = "a list",
 def distinct(value: object, field: str, most: int) -> tuple[str, ...]:
     """Returns up to `most` strings of one line with 1 to 128 characters, none of which appears twice."""
     wrong = Mistakes()
-    given = listed(value, field, most, "a list of strings")
-    found = [wrong.of(line, each, f"{field}[{n}]", 128) for n, each in enumerate(given)]
+    elements = listed(value, field, most, "a list of strings")
+    strings = [wrong.of(line, each, f"{field}[{n}]", 128) for n, each in enumerate(elements)]
     seen: set[str] = set()
-    for n, each in enumerate(found):
+    for n, each in enumerate(strings):
         if each in seen:
             wrong.add(InvalidRequest(f"{field}[{n}]", f"appears twice: {shown(each)}"))
         seen.add(each)
     wrong.check()
-    return tuple(found)
+    return tuple(strings)
 
 
 def tags(value: object, field: str) -> tuple[str, ...]:
@@ -229,10 +229,10 @@ def matching(pattern: str, reason: str, shortest: int, longest: int) -> Callable
     form = re.compile(pattern, re.ASCII)
 
     def reader(value: object, field: str, *_: object) -> str:
-        found = text(value, field, shortest, longest)
-        if not form.fullmatch(found):
+        checked = text(value, field, shortest, longest)
+        if not form.fullmatch(checked):
             raise InvalidRequest(field, reason)
-        return found
+        return checked
 
     return reader
 
@@ -276,33 +276,33 @@ def free(value: object, field: str, shortest: int, longest: int) -> str:
 
 def line(value: object, field: str, longest: int) -> str:
     """Returns a string of one line with at least one visible character."""
-    found = _checked(text(value, field, 1, longest), field, _LINE)
-    if not is_visible(found):
-        raise InvalidRequest(field, f"contains no visible character: {shown(found)}", position=0)
-    return found
+    checked = _checked(text(value, field, 1, longest), field, _LINE)
+    if not is_visible(checked):
+        raise InvalidRequest(field, f"contains no visible character: {shown(checked)}", position=0)
+    return checked
 
 
-def is_visible(given: str) -> bool:
+def is_visible(text: str) -> bool:
     """Returns True if at least one character is visible."""
-    return not all(character in _BLANKS or unicodedata.category(character) in _UNSEEN for character in given)
+    return not all(character in _BLANKS or unicodedata.category(character) in _UNSEEN for character in text)
 
 
 def name(value: object, field: str) -> str:
     """Returns a name of 1 to 128 characters, without a space at either end: two names must not look the same."""
-    found = line(value, field, 128)
-    if found != found.strip():
-        raise InvalidRequest(field, f"begins or ends with a space: {shown(found)}")
-    return found
+    checked = line(value, field, 128)
+    if checked != checked.strip():
+        raise InvalidRequest(field, f"begins or ends with a space: {shown(checked)}")
+    return checked
 
 
-def without_commands(given: str) -> str:
+def without_commands(text: str) -> str:
     """Returns the string with control characters written as `\\x1b`, so that it is safe to show in a terminal."""
-    return re.sub(_FREE, lambda found: found[0].encode("unicode_escape").decode(), given)
+    return re.sub(_FREE, lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def _checked(given: str, field: str, strange: str) -> str:
-    found = re.search(strange, given)
-    if found:
-        code = f"U+{ord(found[0]):04X}"
-        raise InvalidRequest(field, f"contains the control character {code}: leave it out", position=found.start())
-    return given
+def _checked(text: str, field: str, strange: str) -> str:
+    match = re.search(strange, text)
+    if match:
+        code = f"U+{ord(match[0]):04X}"
+        raise InvalidRequest(field, f"contains the control character {code}: leave it out", position=match.start())
+    return text

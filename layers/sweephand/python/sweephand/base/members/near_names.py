@@ -148,8 +148,8 @@ def nearest(name: str, known: Collection[str]) -> str | None:
     from difflib import get_close_matches  # noqa: PLC0415 - as above
 
     by_bare = {_bare(each): each for each in known}
-    found = get_close_matches(bare, list(by_bare), 1, 0.75)
-    return by_bare[found[0]] if found else None
+    close = get_close_matches(bare, list(by_bare), 1, 0.75)
+    return by_bare[close[0]] if close else None
 
 
 def _named(name: str, known: Collection[str]) -> str | None:

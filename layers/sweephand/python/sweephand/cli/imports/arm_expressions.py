@@ -32,13 +32,13 @@ class Unresolved(Exception):
 class Scope:
     """The names that expressions may use.
 
-    definitions: the template's parameters. given: their values, by name in lower case. index: of a copy, by the name of
+    definitions: the template's. parameters: their values, by name in lower case. index: of a copy, by the name of
     its loop; the innermost is also under the empty name. subscription, group, location: where the template is deployed.
     """
 
     definitions: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
-    given: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     index: Mapping[str, int] = field(default_factory=dict)
     subscription: str | None = None
     group: str | None = None
@@ -59,10 +59,10 @@ class _Unreadable(Exception):
 def resolve(value: Any, scope: Scope, path: str = "") -> Any:
     """Returns a value of a template with all its expressions replaced. Raises Unresolved with all reasons."""
     reasons: list[str] = []
-    found = _resolved(value, scope, path, reasons)
+    resolved = _resolved(value, scope, path, reasons)
     if reasons:
         raise Unresolved(*reasons)
-    return found
+    return resolved
 
 
 def _resolved(value: Any, scope: Scope, path: str, reasons: list[str]) -> Any:
@@ -91,10 +91,10 @@ def _evaluated(expression: str, scope: Scope) -> Any:
     if not expression.endswith("]") or len(expression) > LONGEST:
         raise _Unreadable("is not an expression")
     reader = _Reader(_tokens(expression[1:-1]))
-    found = reader.value()
+    evaluate = reader.value()
     if reader.at < len(reader.tokens):
         raise reader.wrong()
-    return found(scope)
+    return evaluate(scope)
 
 
 class Token(NamedTuple):
@@ -110,7 +110,7 @@ Lazy = Callable[[Scope], Any]
 
 
 def _tokens(text: str) -> list[Token]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     at = 0
     while text[at:].strip():
         token = _TOKEN.match(text, at)
@@ -118,13 +118,13 @@ def _tokens(text: str) -> list[Token]:
             raise _unreadable(at)
         string, number, name, mark = token.groups()
         if string is not None:
-            found.append(Token("value", string.replace("''", "'"), at))
+            tokens.append(Token("value", string.replace("''", "'"), at))
         elif number is not None:
-            found.append(Token("value", int(number), at))
+            tokens.append(Token("value", int(number), at))
         else:
-            found.append(Token("name", name, at) if name is not None else Token(mark, mark, at))
+            tokens.append(Token("name", name, at) if name is not None else Token(mark, mark, at))
         at = token.end()
-    return found
+    return tokens
 
 
 def _unreadable(at: int) -> _Unreadable:
@@ -155,12 +155,12 @@ class _Reader:
     def value(self) -> Lazy:
         if self._is("value"):
             constant = self._next("value")
-            found: Lazy = lambda _: constant  # noqa: E731 - a def would be longer
+            operand: Lazy = lambda _: constant  # noqa: E731 - a def would be longer
         else:
-            found = self._call()
+            operand = self._call()
         while self._is(".") or self._is("["):
-            found = self._member(found)
-        return found
+            operand = self._member(operand)
+        return operand
 
     def _member(self, whole: Lazy) -> Lazy:
         if self._is("."):
@@ -186,9 +186,9 @@ class _Reader:
 
 def _part(whole: Any, key: Any) -> Any:
     if isinstance(whole, Mapping) and isinstance(key, str):
-        found = next((name for name in whole if name.lower() == key.lower()), None)
-        if found is not None:
-            return whole[found]
+        own = next((name for name in whole if name.lower() == key.lower()), None)
+        if own is not None:
+            return whole[own]
     elif isinstance(whole, list | str) and isinstance(key, int) and 0 <= key < len(whole):
         return whole[key]
     raise Unresolved(f"has no member {key}")
@@ -215,8 +215,8 @@ def _called(name: str, arguments: Sequence[Lazy], scope: Scope) -> Any:
 def _parameter(scope: Scope, name: str) -> Any:
     """Returns the given value of a parameter, or else its default."""
     own = name.lower()
-    if own in scope.given:
-        return scope.given[own]
+    if own in scope.parameters:
+        return scope.parameters[own]
     definition = next((each for known, each in scope.definitions.items() if known.lower() == own), None)
     if definition is None:
         raise Unresolved(f"the template has no parameter {name}")
@@ -226,24 +226,24 @@ def _parameter(scope: Scope, name: str) -> Any:
 
 
 def _variable(scope: Scope, name: str) -> Any:
-    found = next((known for known in scope.variables if known.lower() == name.lower()), None)
-    if found is None:
+    own = next((known for known in scope.variables if known.lower() == name.lower()), None)
+    if own is None:
         raise Unresolved(f"the template has no variable {name}")
-    return resolve(scope.variables[found], scope.entered(f"the variable {found}"), f"the variable {found}")
+    return resolve(scope.variables[own], scope.entered(f"the variable {own}"), f"the variable {own}")
 
 
-def _copy_index(scope: Scope, *given: Any) -> int:
-    name = given[0] if given and isinstance(given[0], str) else ""
-    offset = given[-1] if given and isinstance(given[-1], int) else 0
+def _copy_index(scope: Scope, *arguments: Any) -> int:
+    name = arguments[0] if arguments and isinstance(arguments[0], str) else ""
+    offset = arguments[-1] if arguments and isinstance(arguments[-1], int) else 0
     if name.lower() not in scope.index:
         raise Unresolved("copyIndex() is used outside its loop")
     return scope.index[name.lower()] + offset
 
 
-def _resource_id(scope: Scope, *given: str) -> str:
+def _resource_id(scope: Scope, *arguments: str) -> str:
     """Returns the id. The type is the first argument with a slash; a subscription and a group may precede it."""
-    kind = [("/" in each) for each in given].index(True)
-    before, (namespace, *types), names = given[:kind], given[kind].split("/"), given[kind + 1 :]
+    kind = [("/" in each) for each in arguments].index(True)
+    before, (namespace, *types), names = arguments[:kind], arguments[kind].split("/"), arguments[kind + 1 :]
     if len(types) != len(names) or kind > 2:
         raise ValueError
     group = before[-1] if before else _known(scope.group, "name", "--group")
@@ -287,18 +287,18 @@ _OF_SCOPE: Mapping[str, Callable[..., Any]] = {
 # Values
 
 
-def _concat(*given: Any) -> Any:
-    if given and isinstance(given[0], list):
-        return [each for part in given for each in part]
-    return "".join(_string(each) for each in given)
+def _concat(*arguments: Any) -> Any:
+    if arguments and isinstance(arguments[0], list):
+        return [each for part in arguments for each in part]
+    return "".join(_string(each) for each in arguments)
 
 
 def _string(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
-def _format(pattern: str, *given: Any) -> str:
-    return _HOLE.sub(lambda hole: _string(given[int(hole[1])]) if hole[1] else hole[0][0], pattern)
+def _format(pattern: str, *arguments: Any) -> str:
+    return _HOLE.sub(lambda hole: _string(arguments[int(hole[1])]) if hole[1] else hole[0][0], pattern)
 
 
 def _equals(one: Any, other: Any) -> bool:
@@ -309,8 +309,8 @@ def _bool(value: Any) -> bool:
     return value.lower() in {"true", "1"} if isinstance(value, str) else bool(value)
 
 
-def _first_known(*given: Any) -> Any:
-    return next((each for each in given if each is not None), None)
+def _first_known(*arguments: Any) -> Any:
+    return next((each for each in arguments if each is not None), None)
 
 
 _PLAIN: Mapping[str, Callable[..., Any]] = {
@@ -333,14 +333,14 @@ _PLAIN: Mapping[str, Callable[..., Any]] = {
     "coalesce": _first_known,
     "equals": _equals,
     "not": lambda value: not _bool(value),
-    "and": lambda *given: all(_bool(each) for each in given),
-    "or": lambda *given: any(_bool(each) for each in given),
+    "and": lambda *arguments: all(_bool(each) for each in arguments),
+    "or": lambda *arguments: any(_bool(each) for each in arguments),
     "add": lambda one, other: int(one) + int(other),
     "sub": lambda one, other: int(one) - int(other),
     "mul": lambda one, other: int(one) * int(other),
     "div": lambda one, other: int(one) // int(other),
     "mod": lambda one, other: int(one) % int(other),
-    "createarray": lambda *given: list(given),
+    "createarray": lambda *arguments: list(arguments),
     "base64": lambda text: base64.b64encode(text.encode()).decode(),
     "base64tostring": lambda text: base64.b64decode(text, validate=True).decode(),
     "json": json.loads,

@@ -157,7 +157,7 @@ def _of_template(template: Mapping[str, Any], names: Names) -> Iterator[Found | 
     scope = Scope(
         definitions=_object(template, "parameters"),
         variables=_object(template, "variables"),
-        given=names.parameters or {},
+        parameters=names.parameters or {},
         subscription=names.subscription,
         group=names.group,
         location=names.location,

@@ -43,13 +43,13 @@ class Policy:
 
 def _misfire(value: object, field: str, _: Any) -> dict[str, Any]:
     wrong = Mistakes()
-    given = {"type": Misfire.SAP.value, **fields.members(value, field, tuple(MISFIRE), wrong)}
+    policy = {"type": Misfire.SAP.value, **fields.members(value, field, tuple(MISFIRE), wrong)}
     checked = {
-        name: wrong.of(by_schema(MISFIRE[name]), given[name], below(field, name), None)
+        name: wrong.of(by_schema(MISFIRE[name]), policy[name], below(field, name), None)
         for name in MISFIRE
-        if name in given
+        if name in policy
     }
-    for name, why in lateness.inactive(given).items():
+    for name, why in lateness.inactive(policy).items():
         wrong.add(fields.inactive(field, name, why))
     wrong.check()
     return checked
@@ -57,11 +57,11 @@ def _misfire(value: object, field: str, _: Any) -> dict[str, Any]:
 
 def _hooks(value: object, field: str, _: Any) -> list[str]:
     """Reads hooks into a fixed order. The caller's order has no meaning."""
-    wrong, given = Mistakes(), fields.listed(value, field, wanted=f"a list of {', '.join(HOOK_KINDS)}")
-    for n, each in enumerate(given):
+    wrong, listed = Mistakes(), fields.listed(value, field, wanted=f"a list of {', '.join(HOOK_KINDS)}")
+    for n, each in enumerate(listed):
         wrong.of(fields.one_of, each, f"{field}[{n}]", tuple(HOOK_KINDS))
     wrong.check()
-    return [name for name in HOOK_KINDS if name in given]
+    return [name for name in HOOK_KINDS if name in listed]
 
 
 POLICIES: Mapping[str, Policy] = {
@@ -141,11 +141,11 @@ def read(value: object, field: str, *, of_job: bool = False) -> dict[str, Any]:
     of_job: whether they belong to a job, not to a schedule or to the defaults of new jobs.
     """
     wrong = Mistakes()
-    given = fields.members(value, field, tuple(POLICIES), wrong)
+    policies = fields.members(value, field, tuple(POLICIES), wrong)
     checked: dict[str, Any] = {}
     for name, policy in POLICIES.items():
-        if name in given:
-            checked[name] = wrong.of(_READERS[name], given[name], below(field, name), None)
+        if name in policies:
+            checked[name] = wrong.of(_READERS[name], policies[name], below(field, name), None)
             if policy.of_job and not of_job:
                 wrong.add(fields.inactive(field, name, policy.of_job))
     wrong.check()

@@ -104,12 +104,12 @@ def parse(value: object, field: str) -> RetryPolicy:
     if value is None:
         return NO_RETRY
     mistakes = Mistakes()
-    given = fields.members(value, field, _MEMBERS, mistakes)
-    policy = _read(given, field, mistakes)
+    members = fields.members(value, field, _MEMBERS, mistakes)
+    policy = _read(members, field, mistakes)
     mistakes.check()
     if policy.max_attempts > MOST_ATTEMPTS:
         raise InvalidRequest(field, f"makes {policy.max_attempts} attempts; the maximum is {MOST_ATTEMPTS}")
-    for name, why in inactive(given).items():
+    for name, why in inactive(members).items():
         mistakes.add(fields.inactive(field, name, why))
     mistakes.check()
     return policy
@@ -123,20 +123,20 @@ def load(stored: Mapping[str, Any]) -> RetryPolicy:
     return policy
 
 
-def _read(given: Mapping[str, Any], field: str, mistakes: Mistakes) -> RetryPolicy:
+def _read(policy: Mapping[str, Any], field: str, mistakes: Mistakes) -> RetryPolicy:
     default = RetryPolicy()
 
     def seconds(name: str, otherwise: int) -> int:
-        return mistakes.of(fields.whole, given.get(name, otherwise), fields.below(field, name), 0, LONGEST_S)
+        return mistakes.of(fields.whole, policy.get(name, otherwise), fields.below(field, name), 0, LONGEST_S)
 
     def count(name: str, otherwise: int) -> int:
-        return mistakes.of(fields.whole, given.get(name, otherwise), fields.below(field, name), 0, MOST_RETRIES)
+        return mistakes.of(fields.whole, policy.get(name, otherwise), fields.below(field, name), 0, MOST_RETRIES)
 
     def choice(name: str, otherwise: str, choices: type[StrEnum]) -> str:
-        return mistakes.of(fields.one_of, given.get(name, otherwise), fields.below(field, name), tuple(choices))
+        return mistakes.of(fields.one_of, policy.get(name, otherwise), fields.below(field, name), tuple(choices))
 
     kind, retry_on = choice("type", RetryType.NONE, RetryType), choice("retryOn", default.retry_on, RetryOn)
-    age = given.get("maxAgeSeconds")
+    age = policy.get("maxAgeSeconds")
     return RetryPolicy(
         type=RetryType(kind or RetryType.NONE),
         max_retries=count("maxRetries", default.max_retries),
@@ -149,7 +149,7 @@ def _read(given: Mapping[str, Any], field: str, mistakes: Mistakes) -> RetryPoli
         immediate=count("immediate", default.immediate),
         delayed=count("delayed", default.delayed),
         increase_s=seconds("increaseSeconds", default.increase_s),
-        never_on=mistakes.of(_never_on, given.get("neverOn", []), fields.below(field, "neverOn")),
+        never_on=mistakes.of(_never_on, policy.get("neverOn", []), fields.below(field, "neverOn")),
     )
 
 
@@ -163,43 +163,43 @@ USED: Mapping[RetryType, tuple[str, ...]] = {
 """The members that each type uses."""
 
 
-def inactive(given: Mapping[str, Any]) -> dict[str, str]:
+def inactive(policy: Mapping[str, Any]) -> dict[str, str]:
     """Returns the members of a `retry` that have no effect, each with the reason.
 
-    given: members with valid values; unknown ones are refused elsewhere.
+    policy: members with valid values; unknown ones are refused elsewhere.
     """
-    kind = RetryType(given.get("type", RetryType.NONE))
-    found = {}
-    said = f'the type is "{kind}"' if "type" in given else 'without a `type` it is "none"'
-    for name in given.keys() - {"type", *USED[kind]}:
+    kind = RetryType(policy.get("type", RetryType.NONE))
+    reasons = {}
+    said = f'the type is "{kind}"' if "type" in policy else 'without a `type` it is "none"'
+    for name in policy.keys() - {"type", *USED[kind]}:
         if users := [f'"{each}"' for each in RetryType if name in USED[each]]:
-            found[name] = f'{said}; {name} belongs to {", ".join(users)}: write "type": {users[0]}'
-    most = {"maxRetries": 4, "immediate": 5, "delayed": 3, **given}
+            reasons[name] = f'{said}; {name} belongs to {", ".join(users)}: write "type": {users[0]}'
+    most = {"maxRetries": 4, "immediate": 5, "delayed": 3, **policy}
     if kind in {RetryType.FIXED, RetryType.EXPONENTIAL} and most["maxRetries"] == 0:
-        found |= _idle(given, USED[kind][1:], "maxRetries is 0")
+        reasons |= _idle(policy, USED[kind][1:], "maxRetries is 0")
     if kind is RetryType.TWO_LEVEL and most["delayed"] == 0:
-        found |= _idle(given, ("increaseSeconds",), "delayed is 0")
-        found |= _idle(given, _DELAYS, "immediate and delayed are 0") if most["immediate"] == 0 else {}
-    return {name: found[name] for name in given if name in found}
+        reasons |= _idle(policy, ("increaseSeconds",), "delayed is 0")
+        reasons |= _idle(policy, _DELAYS, "immediate and delayed are 0") if most["immediate"] == 0 else {}
+    return {name: reasons[name] for name in policy if name in reasons}
 
 
-def _idle(given: Mapping[str, Any], names: tuple[str, ...], why: str) -> dict[str, str]:
-    return {name: f"{why}, so it has no attempt to apply to" for name in names if name in given}
+def _idle(policy: Mapping[str, Any], names: tuple[str, ...], why: str) -> dict[str, str]:
+    return {name: f"{why}, so it has no attempt to apply to" for name in names if name in policy}
 
 
 def _never_on(value: object, field: str) -> tuple[str, ...]:
-    given = fields.listed(value, field, MOST_NEVER_ON, "a list of strings")
-    for position, item in enumerate(given):
+    listed = fields.listed(value, field, MOST_NEVER_ON, "a list of strings")
+    for position, item in enumerate(listed):
         known = isinstance(item, str) and (item in OF_FAILURES or _is_status(item))
         if not known:
             wanted = 'a status like "4xx", "501" or "500-503", or the reason of a failure'
             raise fields.must_be(f"{field}[{position}]", wanted, item)
-    return tuple(given)
+    return tuple(listed)
 
 
 def _is_status(text: str) -> bool:
-    found = bounds(text)
-    return found is not None and found[0] <= found[1]
+    span = bounds(text)
+    return span is not None and span[0] <= span[1]
 
 
 def to_json(policy: RetryPolicy) -> dict[str, Any]:
@@ -335,4 +335,4 @@ def bounds(text: str) -> tuple[int, int] | None:
 
 def holds(items: Iterable[str], status: int) -> bool:
     """Returns True if the status is among the items. Ignores items that are not statuses."""
-    return any(found is not None and found[0] <= status <= found[1] for found in map(bounds, items))
+    return any(span is not None and span[0] <= status <= span[1] for span in map(bounds, items))

@@ -56,12 +56,12 @@ def draft(action: Mapping[str, Any], asked: Asked, retry_policy: Mapping[str, An
     if member not in action:
         raise InvalidRequest(path, f"is required: the type is {kind}")
     target = action[member]
-    given = _READERS[member](target, path, kind)
+    members = _READERS[member](target, path, kind)
     retry = _retry(action.get("retryPolicy", retry_policy), asked.usual_retry_s)
     stored = asked.stored
-    _check_audience(given.get("authentication", {}), stored, path)
+    _check_audience(members.get("authentication", {}), stored, path)
     try:
-        made = asked.kinds.draft({**given, "retry": retry}, field="", stored=stored)
+        made = asked.kinds.draft({**members, "retry": retry}, field="", stored=stored)
     except InvalidRequest as wrong:
         raise InvalidRequest(below(path, _NAMES.get(wrong.field or "", wrong.field or "")), wrong.reason) from wrong
     if member != "request":
@@ -106,27 +106,27 @@ def _authentication(proof: Mapping[str, Any], path: str) -> dict[str, Any]:
         case "Basic":
             return {"type": "basic", **_some(proof, path, "username", password=None)}
         case "ClientCertificate":
-            brought = ("pfx", "password") if {"pfx", "password"} & proof.keys() else ()
-            return {"type": "clientCertificate", **_some(proof, path, *brought)}
+            parts = ("pfx", "password") if {"pfx", "password"} & proof.keys() else ()
+            return {"type": "clientCertificate", **_some(proof, path, *parts)}
         case _:
-            found = _some(proof, path, "tenant", "audience", "clientId", secret=None)
-            if not _TENANT.fullmatch(found["tenant"]):
+            oauth = _some(proof, path, "tenant", "audience", "clientId", secret=None)
+            if not _TENANT.fullmatch(oauth["tenant"]):
                 raise InvalidRequest(below(path, "tenant"), "must consist of letters, digits, dots and hyphens")
             return {
                 "type": "oauth2",
-                "tokenUrl": f"{LOGIN}/{found.pop('tenant')}/oauth2/token",
-                "resource": found.pop("audience"),
+                "tokenUrl": f"{LOGIN}/{oauth.pop('tenant')}/oauth2/token",
+                "resource": oauth.pop("audience"),
                 "credentialsIn": "body",
-                **found,
+                **oauth,
             }
 
 
-def _some(given: Mapping[str, Any], path: str, *required: str, **optional: None) -> dict[str, Any]:
+def _some(proof: Mapping[str, Any], path: str, *required: str, **optional: None) -> dict[str, Any]:
     """Returns the named members that are present. Raises InvalidRequest for a missing required one."""
     for name in required:
-        if name not in given:
+        if name not in proof:
             raise InvalidRequest(below(path, name), "is required")
-    return {name: given[name] for name in (*required, *optional) if name in given}
+    return {name: proof[name] for name in (*required, *optional) if name in proof}
 
 
 def _queue_message(target: Target, _path: str, _kind: str) -> dict[str, Any]:

@@ -54,12 +54,12 @@ def read(
     before: Job | None = None,
 ) -> Wanted:
     """Returns the requested job. named: its properties, from JOB.named. before: the job that they change."""
-    given = JOB(named, "properties")
-    _check(given, collection, now)
-    action, error_action = _actions(given["action"], collection, kinds, before)
-    if len(dumps(_without_certificates(given)).encode()) > MOST_BYTES:
+    properties = JOB(named, "properties")
+    _check(properties, collection, now)
+    action, error_action = _actions(properties["action"], collection, kinds, before)
+    if len(dumps(_without_certificates(properties)).encode()) > MOST_BYTES:
         raise InvalidRequest("properties", f"must have at most {MOST_BYTES:,} bytes")
-    public = JOB.public(given)
+    public = JOB.public(properties)
     public["action"] = _sealed(public["action"], action, error_action)
     public.setdefault("state", "Enabled")
     draft = JobDraft(
@@ -69,38 +69,38 @@ def read(
         collection=collection.name,
         active=public["state"] == "Enabled",
         policies=POLICIES,
-        schedules=(_schedule(given, now),),
+        schedules=(_schedule(properties, now),),
         facade=FACADE,
         attributes={"name": before.attributes["name"] if before else name, "properties": public},
     )
     return Wanted(public, draft)
 
 
-def _check(given: Mapping[str, Any], collection: Collection, now: datetime) -> None:
-    start = given.get("startTime")
+def _check(properties: Mapping[str, Any], collection: Collection, now: datetime) -> None:
+    start = properties.get("startTime")
     if start is not None and as_instant(start) > now + LONGEST_AHEAD:
         raise InvalidRequest("properties.startTime", "must be at most 18 months ahead")
-    free_plan.check_job(collection, given)
+    free_plan.check_job(collection, properties)
 
 
-def _without_certificates(given: Any) -> Any:
+def _without_certificates(value: Any) -> Any:
     """Returns properties, or a part of them, without certificates and their passwords."""
-    if not isinstance(given, Mapping):
-        return given
-    certificate = ("pfx", "password") if given.get("type") == "ClientCertificate" else ()
-    return {name: _without_certificates(each) for name, each in given.items() if name not in certificate}
+    if not isinstance(value, Mapping):
+        return value
+    certificate = ("pfx", "password") if value.get("type") == "ClientCertificate" else ()
+    return {name: _without_certificates(each) for name, each in value.items() if name not in certificate}
 
 
 def _actions(
-    given: Mapping[str, Any], collection: Collection, kinds: Actions, before: Job | None
+    properties: Mapping[str, Any], collection: Collection, kinds: Actions, before: Job | None
 ) -> tuple[ActionDraft, ActionDraft | None]:
     path = "properties.action"
     asked = actions.Asked(path, kinds, before.action if before else None, _usual_retry_s(collection))
-    action = actions.draft(given, asked, None)
-    if "errorAction" not in given:
+    action = actions.draft(properties, asked, None)
+    if "errorAction" not in properties:
         return action, None
     asked = replace(asked, path=f"{path}.errorAction", stored=before.error_action if before else None)
-    return action, actions.draft(given["errorAction"], asked, given.get("retryPolicy"))
+    return action, actions.draft(properties["errorAction"], asked, properties.get("retryPolicy"))
 
 
 def _sealed(action: Mapping[str, Any], made: ActionDraft, error: ActionDraft | None) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def _sealed(action: Mapping[str, Any], made: ActionDraft, error: ActionDraft | N
     return own
 
 
-def _schedule(given: Mapping[str, Any], now: datetime) -> ScheduleDraft:
-    start, recurrence = given.get("startTime"), given.get("recurrence")
+def _schedule(properties: Mapping[str, Any], now: datetime) -> ScheduleDraft:
+    start, recurrence = properties.get("startTime"), properties.get("recurrence")
     if recurrence is None:
         return ScheduleDraft(SCHEDULE, {"at": start or text(up_to_second(now))})
     rule = {name: recurrence[name] for name in ("frequency", "interval", "schedule") if name in recurrence}
@@ -129,23 +129,23 @@ def _schedule(given: Mapping[str, Any], now: datetime) -> ScheduleDraft:
 
 def filled(properties: Mapping[str, Any], collection: Collection) -> dict[str, Any]:
     """Returns the properties of a job with the defaults that answers fill in: two jobs are compared in this form."""
-    found = {**properties, "action": _with_policy(properties["action"], _usual_retry_s(collection))}
+    shown = {**properties, "action": _with_policy(properties["action"], _usual_retry_s(collection))}
     if "recurrence" in properties:
-        found["recurrence"] = {"interval": 1, **properties["recurrence"]}
-    return found
+        shown["recurrence"] = {"interval": 1, **properties["recurrence"]}
+    return shown
 
 
 def _with_policy(action: Mapping[str, Any], usual_s: int) -> dict[str, Any]:
-    found = dict(action)
+    shown = dict(action)
     policy = action.get("retryPolicy")
     if policy is not None and policy.get("retryType") == "None":
-        found["retryPolicy"] = {"retryType": "None"}
+        shown["retryPolicy"] = {"retryType": "None"}
     elif policy is not None:
         usual = {"retryType": "Fixed", "retryInterval": f"PT{usual_s}S", "retryCount": actions.RETRIES}
-        found["retryPolicy"] = {**usual, **policy}
+        shown["retryPolicy"] = {**usual, **policy}
     if "errorAction" in action:
-        found["errorAction"] = _with_policy(action["errorAction"], usual_s)
-    return found
+        shown["errorAction"] = _with_policy(action["errorAction"], usual_s)
+    return shown
 
 
 def _usual_retry_s(collection: Collection) -> int:

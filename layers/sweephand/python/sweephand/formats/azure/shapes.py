@@ -34,20 +34,20 @@ class Shape:
 
     def __call__(self, value: Any, path: str) -> dict[str, Any]:
         """Returns the members that are set. value: as `named` returns it."""
-        given = fields.an_object(value, path or None)
+        members = fields.an_object(value, path or None)
         for name in self.required:
-            if given.get(name) is None:
+            if members.get(name) is None:
                 raise InvalidRequest(below(path, name), "is required")
         return {
-            name: read(given[name], below(path, name))
+            name: read(members[name], below(path, name))
             for name, read in self.members.items()
-            if given.get(name) is not None
+            if members.get(name) is not None
         }
 
     def named(self, value: Any, path: str = "") -> dict[str, Any]:
         """Returns the known members under their own names; nulls stay. Refuses duplicates with different values."""
         names = {name.lower(): name for name in self.members}
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         for name, each in fields.an_object(value, path or None).items():
             own = names.get(name.lower())
             if own is None:
@@ -55,9 +55,9 @@ class Shape:
             read = self.members[own]
             if isinstance(read, Shape) and isinstance(each, Mapping):
                 each = read.named(each, below(path, own))  # noqa: PLW2901 - the same member
-            if not _same(found.setdefault(own, each), each):
+            if not _same(members.setdefault(own, each), each):
                 raise InvalidRequest(below(path, own), "is given twice with different values")
-        return found
+        return members
 
     def public(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the object, as it was read, without its secrets."""
@@ -75,13 +75,13 @@ class ByType(Shape):
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __call__(self, value: Any, path: str) -> dict[str, Any]:
-        given = fields.an_object(value, path or None)
-        kind = given.get("type")
+        members = fields.an_object(value, path or None)
+        kind = members.get("type")
         if kind is None:
-            return super().__call__(given, path)
+            return super().__call__(members, path)
         own = self.own[self.members["type"](kind, below(path, "type"))]
         others = {name for names in self.own.values() for name in names}.difference(own)
-        return super().__call__({name: each for name, each in given.items() if name not in others}, path)
+        return super().__call__({name: each for name, each in members.items() if name not in others}, path)
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,10 @@ def choice(*names: str, **others: str) -> Reader:
     known = {name.lower(): name for name in names} | {name.lower(): meant for name, meant in others.items()}
 
     def read(value: Any, path: str) -> str:
-        found = known.get(value.lower()) if isinstance(value, str) else None
-        if found is None:
+        chosen = known.get(value.lower()) if isinstance(value, str) else None
+        if chosen is None:
             raise fields.must_be(path, f"one of {', '.join(names)}", value)
-        return found
+        return chosen
 
     return read
 
@@ -157,8 +157,8 @@ def duration(lowest: int, highest: int) -> Reader:
     """
 
     def read(value: Any, path: str) -> str:
-        found = read_duration(value, path)
-        seconds = found.seconds + (found.months // 12 * 365 + found.months % 12 * 30) * 86_400
+        length = read_duration(value, path)
+        seconds = length.seconds + (length.months // 12 * 365 + length.months % 12 * 30) * 86_400
         if not lowest <= seconds <= highest:
             raise fields.must_be(path, f"a duration of {lowest:,} to {highest:,} seconds", value)
         return f"PT{seconds}S"

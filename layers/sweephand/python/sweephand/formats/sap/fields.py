@@ -74,11 +74,11 @@ def new_job(body: object, kinds: Actions, now: datetime, replaced: Job | None = 
 
     replaced: the job that it replaces, whose password is kept if `user` is sent without `password`.
     """
-    given = _object(body, "")
-    if given.get("schedules") is None:
+    sent = _object(body, "")
+    if sent.get("schedules") is None:
         raise InvalidRequest("schedules", "is required")
-    wanted = {"active": False, "httpMethod": "POST", **given}
-    _check_kind(given.get("jobType"))
+    wanted = {"active": False, "httpMethod": "POST", **sent}
+    _check_kind(sent.get("jobType"))
     members = _members(wanted, now)
     action = _action(wanted, kinds, None, replaced)
     return JobDraft(
@@ -109,15 +109,15 @@ def changed_job(
         "endTime": _kept(before.end_at),
         **before.attributes,
     }
-    given = _object(body, "", nulls=True)
-    if not given:
+    sent = _object(body, "", nulls=True)
+    if not sent:
         raise InvalidRequest(None, "at least one field of the job is required")
-    wanted = {**usual, **given}
-    _check_kind(given.get("jobType"))
+    wanted = {**usual, **sent}
+    _check_kind(sent.get("jobType"))
     members = _members(wanted, now)
-    action = stored.action if _keeps_target(given, before) else _changed_action(wanted, kinds, before, stored)
+    action = stored.action if _keeps_target(sent, before) else _changed_action(wanted, kinds, before, stored)
     schedules = None
-    if given.get("schedules") is not None:
+    if sent.get("schedules") is not None:
         schedules = _schedules(wanted, action, members["end_at"], kinds, now, changed)
     return replace(stored, **members, resource_id=_resource_id(wanted, before), action=action, schedules=schedules)
 
@@ -154,9 +154,9 @@ def _name(value: object) -> str:
     return name
 
 
-def _resource_id(given: Mapping[str, Any], before: Job | None) -> str | None:
+def _resource_id(members: Mapping[str, Any], before: Job | None) -> str | None:
     """Reads resourceId, which SAP does not have. An import marks its jobs with it, to find them later."""
-    value = given.get("resourceId", before.resource_id if before else None)
+    value = members.get("resourceId", before.resource_id if before else None)
     return None if value is None else fields.text(value, "resourceId", 1, 256)
 
 
@@ -171,8 +171,8 @@ def user_of(job: Job) -> str | None:
 
 def _proof_of(job: Job) -> Mapping[str, Any]:
     """Returns the authentication of a job's action. An action set by the native API may have none."""
-    found: Mapping[str, Any] = job.action.params.get("authentication", {"type": "none"})
-    return found
+    proof: Mapping[str, Any] = job.action.params.get("authentication", {"type": "none"})
+    return proof
 
 
 def shown_target(job: Job) -> dict[str, str]:
@@ -181,12 +181,14 @@ def shown_target(job: Job) -> dict[str, str]:
     return {"action": params.get("url", ""), "httpMethod": params.get("method", "")}
 
 
-def _keeps_target(given: Mapping[str, Any], before: Job) -> bool:
+def _keeps_target(members: Mapping[str, Any], before: Job) -> bool:
     """Returns whether a change leaves the call as answers show it."""
     shown = shown_target(before)
-    same_user = "user" not in given or (given["user"] or None) == user_of(before)
+    same_user = "user" not in members or (members["user"] or None) == user_of(before)
     return (
-        same_user and not given.get("password") and all(given.get(name, shown[name]) == shown[name] for name in shown)
+        same_user
+        and not members.get("password")
+        and all(members.get(name, shown[name]) == shown[name] for name in shown)
     )
 
 
@@ -199,23 +201,23 @@ def _changed_action(wanted: Mapping[str, Any], kinds: Actions, before: Job, stor
 
 
 def _action(
-    given: Mapping[str, Any],
+    sent: Mapping[str, Any],
     kinds: Actions,
     before: Job | None,
     secrets_of: Job | None,
     rest: Mapping[str, Any] | None = None,
 ) -> ActionDraft:
     """Returns an HTTP action. rest: the members of a stored call, of which only the target changes."""
-    url = given.get("action")
+    url = sent.get("action")
     if url is None:
         raise InvalidRequest("action", "is required")
-    method = given.get("httpMethod")
+    method = sent.get("httpMethod")
     method = fields.one_of("POST" if method is None else method, "httpMethod", METHODS)
     user = None if secrets_of is None else user_of(secrets_of)
-    keeps = before is not None or (user is not None and user == given.get("user") and not given.get("password"))
+    keeps = before is not None or (user is not None and user == sent.get("user") and not sent.get("password"))
     members = {name: value for name, value in (rest or {"outcome": OUTCOME}).items() if name != "dialect"}
     members |= {"type": "http", "url": url, "method": method}
-    members["authentication"] = _authentication(given, before, keeps_password=keeps)
+    members["authentication"] = _authentication(sent, before, keeps_password=keeps)
     try:
         stored = secrets_of.action if secrets_of is not None and keeps else None
         draft = kinds.draft(members, field="action", stored=stored)
@@ -224,15 +226,15 @@ def _action(
     return replace(draft, params={**draft.params, "dialect": FACADE})
 
 
-def _authentication(given: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
+def _authentication(members: Mapping[str, Any], before: Job | None, *, keeps_password: bool) -> Mapping[str, Any]:
     """Returns Basic with the sent user, or else the stored authentication with a sent password, or else none.
 
     A call without authentication sends the stack's own token, if there is one (server/actions/http.py).
     """
-    user, password = given.get("user"), given.get("password")
+    user, password = members.get("user"), members.get("password")
     if user not in (None, ""):
         return {"type": "basic", "username": user, "password": password or (MASK if keeps_password else None)}
-    if before is not None and "user" not in given:
+    if before is not None and "user" not in members:
         stored = _proof_of(before)
         if stored["type"] == "basic":
             return {**stored, "password": password or MASK}
@@ -250,20 +252,20 @@ _FIELDS = {
 }
 
 
-def _attributes(given: Mapping[str, Any]) -> dict[str, Any]:
+def _attributes(members: Mapping[str, Any]) -> dict[str, Any]:
     """Returns ansConfig and calmConfig as sent. Raises InvalidRequest if they are invalid."""
-    found: dict[str, Any] = {}
-    if given.get("ansConfig") is not None:
-        config = _object(given["ansConfig"], "ansConfig")
+    attributes: dict[str, Any] = {}
+    if members.get("ansConfig") is not None:
+        config = _object(members["ansConfig"], "ansConfig")
         for name in config:
             if name not in {"onSuccess", "onError", "onDelay"}:
                 raise InvalidRequest(None, f"'{name[:100]}' is not an allowed property for object 'ansConfig'")
             if not isinstance(config[name], bool):
                 raise InvalidRequest(None, f"'{name}' in 'ansConfig' must be of type 'boolean'")
-        found["ansConfig"] = dict(config)
-    if given.get("calmConfig") is not None:
-        found["calmConfig"] = _calm_config(given["calmConfig"])
-    return found
+        attributes["ansConfig"] = dict(config)
+    if members.get("calmConfig") is not None:
+        attributes["calmConfig"] = _calm_config(members["calmConfig"])
+    return attributes
 
 
 def _calm_config(value: object) -> dict[str, bool]:
@@ -286,9 +288,9 @@ def _calm_config(value: object) -> dict[str, bool]:
 
 
 def _schedules(
-    given: Mapping[str, Any], action: Target, end: datetime | None, kinds: Actions, now: datetime, changed: Changed
+    members: Mapping[str, Any], action: Target, end: datetime | None, kinds: Actions, now: datetime, changed: Changed
 ) -> tuple[ScheduleDraft, ...]:
-    wanted = given["schedules"]
+    wanted = members["schedules"]
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
         raise InvalidRequest(None, "Schedules must be an array")
     drafts = []
@@ -302,18 +304,18 @@ def _schedules(
 
 
 def new_schedule(body: object, action: Target, kinds: Actions, now: datetime) -> ScheduleDraft:
-    given = _object(body, "")
-    if "active" not in given:
+    members = _object(body, "")
+    if "active" not in members:
         raise InvalidRequest("active", "is required")
-    mode = mode_of(given)
+    mode = mode_of(members)
     if mode is None:
         raise InvalidRequest(None, f"one of {', '.join(MODES)} is required")
     return ScheduleDraft(
         name=None,
-        timing=_timing(mode, given[mode], given, now),
-        active=flag(given["active"], "active"),
-        payload=_data(given.get("data"), action, kinds),
-        attributes=_shown(given, mode),
+        timing=_timing(mode, members[mode], members, now),
+        active=flag(members["active"], "active"),
+        payload=_data(members.get("data"), action, kinds),
+        attributes=_shown(members, mode),
         activation=Activation(),
     )
 
@@ -322,54 +324,54 @@ def changed_schedule(
     body: object, before: ScheduleDraft, action: Target, kinds: Actions, now: datetime, *, within_job: bool
 ) -> ScheduleDraft:
     """Returns the schedule of a PUT. Members that are not sent stay, and the mode cannot change. before: as stored."""
-    given = _object(body, "", nulls=True)
+    members = _object(body, "", nulls=True)
     known = {"active", "description", "data", "startTime", "endTime", *MODES}
-    if not known & given.keys():
+    if not known & members.keys():
         raise InvalidRequest(None, "at least one field of the schedule is required")
     stored = before.attributes or {}
     old = next(mode for mode in MODES if mode in stored)
-    mode = mode_of({name: value for name, value in given.items() if value is not None}) or old
+    mode = mode_of({name: value for name, value in members.items() if value is not None}) or old
     if mode != old:
         raise InvalidRequest(None, f"{mode}: the schedule has {old}, and the kind of a schedule cannot be changed")
-    merged = {**stored, "startTime": before.timing.get("startTime"), "endTime": before.timing.get("endTime"), **given}
+    merged = {**stored, "startTime": before.timing.get("startTime"), "endTime": before.timing.get("endTime"), **members}
     kept = {name: value for name, value in before.timing.items() if name not in _OWN_TIMING}
     timing = {**kept, **_timing(mode, merged[mode], merged, now)}
     if mode == "time" and merged[mode] == stored[mode]:
         timing[mode] = before.timing[mode]
-    active = flag(given["active"], "active") if given.get("active") is not None else None
+    active = flag(members["active"], "active") if members.get("active") is not None else None
     return replace(
         before,
         timing=timing,
         active=before.active if active is None else active,
-        payload=_data(given["data"], action, kinds) if "data" in given else before.payload,
+        payload=_data(members["data"], action, kinds) if "data" in members else before.payload,
         attributes=_shown(merged, mode),
         activation=Activation(active, within_job),
     )
 
 
-def mode_of(given: Mapping[str, Any]) -> str | None:
+def mode_of(members: Mapping[str, Any]) -> str | None:
     """Returns the member that says when the schedule runs, one of four. Raises InvalidRequest for several."""
-    modes = [mode for mode in MODES if mode in given]
+    modes = [mode for mode in MODES if mode in members]
     if len(modes) > 1:
         raise InvalidRequest(None, "Extra scheduling parameters passed")
     return modes[0] if modes else None
 
 
-def _timing(mode: str, value: Any, given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def _timing(mode: str, value: Any, members: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     timing: dict[str, Any] = {MODES[mode]: value}
     if mode == "repeatInterval":
         timing = {"every": f"PT{read_interval(value, mode)}S", "align": "actual_start"}
-    for name, instant in zip(("startTime", "endTime"), _window(given, now), strict=True):
+    for name, instant in zip(("startTime", "endTime"), _window(members, now), strict=True):
         if instant is not None:
             timing[name] = text(instant)
     return timing
 
 
-def _shown(given: Mapping[str, Any], mode: str) -> dict[str, Any]:
+def _shown(members: Mapping[str, Any], mode: str) -> dict[str, Any]:
     """Returns the members that answers show as they were sent."""
-    found = {mode: given[mode]}
-    description = _description(given.get("description"))
-    return found | ({"description": description} if description else {})
+    shown = {mode: members[mode]}
+    description = _description(members.get("description"))
+    return shown | ({"description": description} if description else {})
 
 
 def _data(value: object, action: Target, kinds: Actions) -> Payload | None:
@@ -406,20 +408,20 @@ def _object(value: object, field: str, *, nulls: bool = False) -> dict[str, Any]
     return {name: member for name, member in value.items() if nulls or member is not None}
 
 
-def _window(given: Mapping[str, Any], now: datetime) -> tuple[datetime | None, datetime | None]:
+def _window(members: Mapping[str, Any], now: datetime) -> tuple[datetime | None, datetime | None]:
     """Returns startTime and endTime. Refuses an endTime before startTime if either of them is in the future.
 
     If both are past, the job or schedule has ended. Its startTime may then be `new Date()`, by the client's clock, with
     a fixed end.
     """
-    start, end = _instant(given, "startTime", now), _instant(given, "endTime", now)
+    start, end = _instant(members, "startTime", now), _instant(members, "endTime", now)
     if start is not None and end is not None and end < start and max(start - PAST_GRACE, end) >= now:
         raise InvalidRequest("endTime", f"must not be before startTime, {text(start)}, but is {text(end)}")
     return start, end
 
 
-def _instant(given: Mapping[str, Any], name: str, now: datetime) -> datetime | None:
-    value = given.get(name)
+def _instant(members: Mapping[str, Any], name: str, now: datetime) -> datetime | None:
+    value = members.get(name)
     return None if value in (None, "") else times.read(value, name, now)
 
 

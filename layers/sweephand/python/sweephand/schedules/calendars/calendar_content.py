@@ -68,25 +68,25 @@ def _add_date(facts: Facts, value: object, field: str) -> None:
 
 
 def _date(text: str, field: str, wanted: str) -> tuple[int | None, int, int]:
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         raise fields.must_be(field, wanted, text, position=0)
-    year = None if found[1] is None else int(found[1])
-    month, day = int(found[2]), int(found[3])
+    year = None if match[1] is None else int(match[1])
+    month, day = int(match[2]), int(match[3])
     if year is not None and not FIRST_YEAR <= year <= LAST_YEAR:
-        raise fields.must_be(field, f"{FIRST_YEAR} to {LAST_YEAR}", found[1], part="year", position=0)
+        raise fields.must_be(field, f"{FIRST_YEAR} to {LAST_YEAR}", match[1], part="year", position=0)
     try:
         date(2000 if year is None else year, month, day)
     except ValueError:
         if not 1 <= month <= 12:
-            raise fields.must_be(field, "1 to 12", found[2], part="month", position=found.start(2)) from None
-        raise InvalidRequest(field, f"month {month} has no day {day}", position=found.start(3)) from None
+            raise fields.must_be(field, "1 to 12", match[2], part="month", position=match.start(2)) from None
+        raise InvalidRequest(field, f"month {month} has no day {day}", position=match.start(3)) from None
     return year, month, day
 
 
 def _add_range(facts: Facts, value: object, field: str) -> None:
-    given = fields.members(value, field, ("from", "to"))
-    ends = [_end(fields.required(given, name, field), f"{field}.{name}") for name in ("from", "to")]
+    record = fields.members(value, field, ("from", "to"))
+    ends = [_end(fields.required(record, name, field), f"{field}.{name}") for name in ("from", "to")]
     (kind, begin), (other, end) = ends
     if kind != other:
         reason = "must be written as `from` is: both days, both wall times, or both instants with an offset"
@@ -113,35 +113,35 @@ def _end(value: object, field: str) -> tuple[str, int]:
 
 def _hours(value: object, field: str) -> list[list[int]]:
     """Returns stretches in seconds since Monday's midnight. None extends beyond the end of Sunday."""
-    given = fields.members(value, field, ("days", "from", "to"))
-    begin = _time(given.get("from", "00:00"), f"{field}.from")
-    end = _time(given.get("to", "24:00"), f"{field}.to")
+    record = fields.members(value, field, ("days", "from", "to"))
+    begin = _time(record.get("from", "00:00"), f"{field}.from")
+    end = _time(record.get("to", "24:00"), f"{field}.to")
     if begin == DAY_S:
         raise InvalidRequest(f"{field}.from", "must be before 24:00", position=0)
     if end <= begin:
         end += DAY_S
-    days = fields.listed(fields.required(given, "days", field), f"{field}.days", len(WEEKDAYS))
+    days = fields.listed(fields.required(record, "days", field), f"{field}.days", len(WEEKDAYS))
     if not days:
         raise InvalidRequest(f"{field}.days", "must name at least one day")
-    found: list[list[int]] = []
+    spans: list[list[int]] = []
     for n, name in enumerate(days):
         midnight = WEEKDAYS.index(fields.one_of(name, f"{field}.days[{n}]", WEEKDAYS)) * DAY_S
-        found.append([midnight + begin, min(midnight + end, WEEK_S)])
+        spans.append([midnight + begin, min(midnight + end, WEEK_S)])
         if midnight + end > WEEK_S:
-            found.append([0, midnight + end - WEEK_S])
-    return found
+            spans.append([0, midnight + end - WEEK_S])
+    return spans
 
 
 def _time(value: object, field: str) -> int:
     text = fields.notation(value, field, A_TIME)
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise fields.must_be(field, A_TIME, text, position=0)
-    hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+    hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
     if hour > 24 or (hour == 24 and (minute or second)):
         raise fields.must_be(field, A_TIME, text, position=0)
     if minute > 59:
-        raise fields.must_be(field, "0 to 59", found[2], part="minute", position=3)
+        raise fields.must_be(field, "0 to 59", match[2], part="minute", position=3)
     if second > 59:
-        raise fields.must_be(field, "0 to 59", found[3], part="second", position=6)
+        raise fields.must_be(field, "0 to 59", match[3], part="second", position=6)
     return hour * 3600 + minute * 60 + second

@@ -33,26 +33,26 @@ def read(value: object) -> list[Named]:
     """Returns at most five calendars, each once. All that roll do so in one direction. Raises InvalidRequest."""
     if value is None:
         return []
-    found: list[Named] = []
+    uses: list[Named] = []
     for n, each in enumerate(fields.listed(value, FIELD, MOST, 'a list of calendars such as [{"name": "holidays"}]')):
         use = _read_one(each, f"{FIELD}[{n}]")
-        if any(use.name == earlier.name for earlier in found):
+        if any(use.name == earlier.name for earlier in uses):
             raise InvalidRequest(f"{FIELD}[{n}].name", f"appears twice: {fields.shown(use.name)}")
-        found.append(use)
-    rolls = [(n, use.roll) for n, use in enumerate(found) if use.roll is not Roll.NONE]
+        uses.append(use)
+    rolls = [(n, use.roll) for n, use in enumerate(uses) if use.roll is not Roll.NONE]
     for n, roll in rolls:
         if roll is not rolls[0][1]:
             reason = f"all calendars of a schedule must roll the same way: {rolls[0][1]}"
             raise InvalidRequest(f"{FIELD}[{n}].roll", reason)
-    return found
+    return uses
 
 
 def _read_one(value: object, field: str) -> Named:
-    given = fields.members(value, field, MEMBERS, wanted='an object such as {"name": "holidays"}')
+    record = fields.members(value, field, MEMBERS, wanted='an object such as {"name": "holidays"}')
     return Named(
-        name=fields.notation(fields.required(given, "name", field), f"{field}.name", "the name of a calendar"),
-        mode=fields.chosen(given.get("mode", Mode.EXCLUDE), f"{field}.mode", Mode),
-        roll=fields.chosen(given.get("roll", Roll.NONE), f"{field}.roll", Roll),
+        name=fields.notation(fields.required(record, "name", field), f"{field}.name", "the name of a calendar"),
+        mode=fields.chosen(record.get("mode", Mode.EXCLUDE), f"{field}.mode", Mode),
+        roll=fields.chosen(record.get("roll", Roll.NONE), f"{field}.roll", Roll),
     )
 
 

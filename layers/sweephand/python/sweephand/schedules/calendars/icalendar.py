@@ -64,29 +64,29 @@ def read(value: object, today: date) -> Members:
         raise fields.must_be(FIELD, "the text of an iCalendar file", value)
     if len(value) > LONGEST:
         raise InvalidRequest(FIELD, f"must have at most {LONGEST:,} characters, not {len(value):,}", position=LONGEST)
-    given = list(events(value))
-    if not 1 <= len(given) <= MOST_EVENTS:
-        raise InvalidRequest(FIELD, f"has more than {MOST_EVENTS:,} events" if given else "has no event")
-    if sum("RRULE" in event.properties for event in given if not _is_cancelled(event)) > MOST_RECURRING:
+    listed = list(events(value))
+    if not 1 <= len(listed) <= MOST_EVENTS:
+        raise InvalidRequest(FIELD, f"has more than {MOST_EVENTS:,} events" if listed else "has no event")
+    if sum("RRULE" in event.properties for event in listed if not _is_cancelled(event)) > MOST_RECURRING:
         raise InvalidRequest(FIELD, f"has more than {MOST_RECURRING} events that recur")
-    if sum(_listed(event, "RDATE") + _listed(event, "EXDATE") for event in given) > MOST_MOMENTS:
+    if sum(_listed(event, "RDATE") + _listed(event, "EXDATE") for event in listed) > MOST_MOMENTS:
         raise InvalidRequest(FIELD, f"has more than {MOST_MOMENTS:,} values of RDATE and EXDATE")
-    detached = _detached(given)
-    found: _Found = {"dates": {}, "ranges": {}, "weekly": {}}
+    detached = _detached(listed)
+    facts: _Found = {"dates": {}, "ranges": {}, "weekly": {}}
     occurring: dict[str, set[Key]] = {}
     followed = 0
-    for event in given:
+    for event in listed:
         its = detached.get(_uid(event), {})
         if "RECURRENCE-ID" not in event.properties:
-            keys = _add(found, event, its, today)
+            keys = _add(facts, event, its, today)
             occurring.setdefault(_uid(event), set()).update(keys)
             followed += len(keys)
             if followed > MOST_MOMENTS:
                 raise refused(event.line, f"with this event the file has more than {MOST_MOMENTS:,} occurrences")
         elif not _is_cancelled(event):
-            _add_stretch(found, event, *_extent(event))
+            _add_stretch(facts, event, *_extent(event))
     _check_detached(detached, occurring)
-    return {name: list(each.values()) for name, each in found.items()}
+    return {name: list(each.values()) for name, each in facts.items()}
 
 
 def _listed(event: Event, name: str) -> int:
@@ -99,24 +99,24 @@ def _is_cancelled(event: Event) -> bool:
 
 
 def _one(event: Event, name: str) -> tuple[int, dict[str, str], str] | None:
-    given = event.properties.get(name, [])
-    if len(given) > 1:
-        raise refused(given[1][0], f"a second {name}; write one")
-    return given[0] if given else None
+    lines = event.properties.get(name, [])
+    if len(lines) > 1:
+        raise refused(lines[1][0], f"a second {name}; write one")
+    return lines[0] if lines else None
 
 
 def _uid(event: Event) -> str:
-    given = _one(event, "UID")
-    return "" if given is None else given[2]
+    line = _one(event, "UID")
+    return "" if line is None else line[2]
 
 
 # Occurrences that are events of their own
 
 
-def _detached(given: list[Event]) -> dict[str, dict[Key, _Detached]]:
+def _detached(listed: list[Event]) -> dict[str, dict[Key, _Detached]]:
     """Returns the occurrences that are cancelled or differ from the rest, by UID."""
-    found: dict[str, dict[Key, _Detached]] = {}
-    for event in given:
+    by_uid: dict[str, dict[Key, _Detached]] = {}
+    for event in listed:
         stands_for = _one(event, "RECURRENCE-ID")
         if stands_for is None:
             continue
@@ -128,12 +128,12 @@ def _detached(given: list[Event]) -> dict[str, dict[Key, _Detached]]:
         for name in _OF_SERIES:
             if name in event.properties:
                 raise refused(event.properties[name][0][0], f"{name} must not be combined with RECURRENCE-ID")
-        there = found.setdefault(_uid(event), {})
+        of_uid = by_uid.setdefault(_uid(event), {})
         key = _key(read_moment(line, parameters, value))
-        if key in there:
+        if key in of_uid:
             raise refused(line, "a second event for this occurrence")
-        there[key] = _Detached(line, event)
-    return found
+        of_uid[key] = _Detached(line, event)
+    return by_uid
 
 
 def _check_detached(detached: dict[str, dict[Key, _Detached]], occurring: dict[str, set[Key]]) -> None:
@@ -142,9 +142,13 @@ def _check_detached(detached: dict[str, dict[Key, _Detached]], occurring: dict[s
     A cancelled main event has no occurrences; cancelling one of them again is accepted.
     """
     for uid, by_key in detached.items():
-        there = occurring.get(uid)
+        occurring_keys = occurring.get(uid)
         for key, (line, event) in by_key.items():
-            if there is not None and key not in there and (there or not _is_cancelled(event)):
+            if (
+                occurring_keys is not None
+                and key not in occurring_keys
+                and (occurring_keys or not _is_cancelled(event))
+            ):
                 reason = "RECURRENCE-ID must be an occurrence of the event with this UID, written like its DTSTART"
                 raise refused(line, reason)
 
@@ -156,7 +160,7 @@ def _key(moment: Moment) -> Key:
 # Events
 
 
-def _add(found: _Found, event: Event, detached: dict[Key, _Detached], today: date) -> set[Key]:
+def _add(facts: _Found, event: Event, detached: dict[Key, _Detached], today: date) -> set[Key]:
     """Adds the occurrences of an event, except those that are left out or detached. Returns the keys of all."""
     if _is_cancelled(event):
         return set()
@@ -167,7 +171,7 @@ def _add(found: _Found, event: Event, detached: dict[Key, _Detached], today: dat
     if rule is not None and rule.endless:
         _check_endless(event, detached)
         if length:
-            _add_endless(found, event, start, length, rule, today)
+            _add_endless(facts, event, start, length, rule, today)
         return set()
     starts = [start, *(moment for line, moment in _moments(event, "RDATE") if _same_kind(line, "RDATE", moment, start))]
     if rule is not None:
@@ -176,24 +180,24 @@ def _add(found: _Found, event: Event, detached: dict[Key, _Detached], today: dat
     left_out = _left_out(event, start)
     for key, moment in by_key.items():
         if key not in detached and not left_out.has(moment.second):
-            _add_stretch(found, event, moment, length)
+            _add_stretch(facts, event, moment, length)
     return set(by_key)
 
 
 def _extent(event: Event) -> tuple[Moment, timedelta]:
     """Returns its beginning and length."""
-    given = _one(event, "DTSTART")
-    if given is None:
+    line = _one(event, "DTSTART")
+    if line is None:
         raise refused(event.line, "the event has no DTSTART")
-    start = read_moment(*given)
+    start = read_moment(*line)
     return start, _length(event, start)
 
 
 def _recurrence(event: Event, start: Moment) -> Recurrence | None:
-    given = _one(event, "RRULE")
-    if given is None:
+    line = _one(event, "RRULE")
+    if line is None:
         return None
-    number, _, value = given
+    number, _, value = line
 
     def last_second(until: str) -> int:
         moment = read_moment(number, {}, until)
@@ -234,22 +238,22 @@ class _LeftOut(NamedTuple):
 
 def _left_out(event: Event, start: Moment) -> _LeftOut:
     """Returns the times of EXDATE. A date covers its whole day, as in UNTIL."""
-    found = _LeftOut(set(), [])
+    left_out = _LeftOut(set(), [])
     for line, moment in _moments(event, "EXDATE"):
         if moment.day_only and not start.day_only:
             ends = [Moment(wall, day_only=False, zone=start.zone) for wall in (moment.wall, moment.wall + _DAY)]
-            found.days.append((ends[0].second, ends[1].second - 1))
+            left_out.days.append((ends[0].second, ends[1].second - 1))
         elif _same_kind(line, "EXDATE", moment, start):
-            found.seconds.add(moment.second)
-    found.days.sort()
-    return found
+            left_out.seconds.add(moment.second)
+    left_out.days.sort()
+    return left_out
 
 
 def _at(start: Moment, day: date) -> Moment:
     return Moment(datetime.combine(day, start.wall.time()), start.day_only, start.zone)
 
 
-def _add_stretch(found: _Found, event: Event, start: Moment, length: timedelta) -> None:
+def _add_stretch(facts: _Found, event: Event, start: Moment, length: timedelta) -> None:
     if not length:
         return  # a moment without an extent covers nothing
     if start.zone is not None:
@@ -259,22 +263,22 @@ def _add_stretch(found: _Found, event: Event, start: Moment, length: timedelta) 
     if not 1970 <= start.wall.year <= last.year <= 2199:
         raise refused(event.line, "must be in the years 1970 to 2199")
     if start.day_only and length == _DAY:
-        _keep(found, event, "dates", str(start.wall.date()))
+        _keep(facts, event, "dates", str(start.wall.date()))
     elif start.day_only:
-        _keep(found, event, "ranges", {"from": str(start.wall.date()), "to": str(last.date())})
+        _keep(facts, event, "ranges", {"from": str(start.wall.date()), "to": str(last.date())})
     else:
         suffix = "" if start.zone is None else "Z"
-        _keep(found, event, "ranges", {"from": f"{start.wall.isoformat()}{suffix}", "to": f"{end.isoformat()}{suffix}"})
+        _keep(facts, event, "ranges", {"from": f"{start.wall.isoformat()}{suffix}", "to": f"{end.isoformat()}{suffix}"})
 
 
-def _keep(found: _Found, event: Event, name: str, member: object) -> None:
-    there, most = found[name], calendar_content.MOST[name]
+def _keep(facts: _Found, event: Event, name: str, member: object) -> None:
+    kept, most = facts[name], calendar_content.MOST[name]
     key = repr(member)
-    if key in there:
+    if key in kept:
         return
-    if len(there) == most:
+    if len(kept) == most:
         raise refused(event.line, f"with this event the file has more than {most:,} {name}")
-    there[key] = member
+    kept[key] = member
 
 
 def _length(event: Event, start: Moment) -> timedelta:
@@ -308,7 +312,7 @@ def _check_endless(event: Event, detached: dict[Key, _Detached]) -> None:
         raise refused(line, f"needs COUNT or UNTIL, because of RECURRENCE-ID in line {other.line}")
 
 
-def _add_endless(found: _Found, event: Event, start: Moment, length: timedelta, rule: Recurrence, today: date) -> None:
+def _add_endless(facts: _Found, event: Event, start: Moment, length: timedelta, rule: Recurrence, today: date) -> None:
     """Adds a day of each year, or hours of each week."""
     line = event.properties["RRULE"][0][0]
     first = start.wall.date()
@@ -316,7 +320,7 @@ def _add_endless(found: _Found, event: Event, start: Moment, length: timedelta, 
         days = _year_days(line, first, length)
         before = [day for day in _days(today, first) if f"{day:%m-%d}" in days]
         for day in sorted(days):
-            _keep(found, event, "dates", day)
+            _keep(facts, event, "dates", day)
     elif rule.each(WEEKLY) and start.zone is None and length <= _DAY:
         weekdays = rule.weekdays or {first.weekday()}
         if first.weekday() not in weekdays:
@@ -325,7 +329,7 @@ def _add_endless(found: _Found, event: Event, start: Moment, length: timedelta, 
         if not start.day_only:
             hours |= {"from": f"{start.wall:%H:%M:%S}", "to": f"{start.wall + length:%H:%M:%S}"}
         before = [day for day in _days(today, first) if day.weekday() in weekdays]
-        _keep(found, event, "weekly", hours)
+        _keep(facts, event, "weekly", hours)
     else:
         raise refused(line, "needs COUNT or UNTIL: only a day of each year or wall times of each week can be endless")
     if before:

@@ -61,8 +61,8 @@ class Moment:
         wall = (self.wall - EPOCH) // timedelta(seconds=1)
         if self.zone is None:
             return wall
-        found = self.zone.instants(wall)
-        return found[0] if found else self.zone.around_gap(wall)[0]
+        instants = self.zone.instants(wall)
+        return instants[0] if instants else self.zone.around_gap(wall)[0]
 
 
 @dataclass
@@ -130,21 +130,21 @@ def _unfolded(text: str) -> Iterator[tuple[int, str]]:
 
 
 def read_moment(line: int, parameters: dict[str, str], value: str) -> Moment:
-    found = _MOMENT.fullmatch(value)
-    if found is None:
+    match = _MOMENT.fullmatch(value)
+    if match is None:
         raise refused(
             line, f"must be a date such as 20261225, or a time such as 20261224T180000Z, not {fields.shown(value)}"
         )
-    day_only = found[4] is None
+    day_only = match[4] is None
     if parameters.get("VALUE", "DATE" if day_only else "DATE-TIME").upper() != ("DATE" if day_only else "DATE-TIME"):
         raise refused(line, "the value does not match VALUE")
     try:
-        wall = datetime(*(int(part or 0) for part in found.groups()[:6]))  # type: ignore[arg-type] # noqa: DTZ001
+        wall = datetime(*(int(part or 0) for part in match.groups()[:6]))  # type: ignore[arg-type] # noqa: DTZ001
     except ValueError:
         raise refused(line, f"{value} does not exist") from None
     if not 1970 <= wall.year <= 2199:
-        raise refused(line, f"year must be 1970 to 2199, not {fields.shown(found[1])}")
-    if found[7]:
+        raise refused(line, f"year must be 1970 to 2199, not {fields.shown(match[1])}")
+    if match[7]:
         return Moment(wall, day_only, zone("UTC"))
     name = parameters.get("TZID")
     if name is None or day_only:
@@ -156,10 +156,10 @@ def read_moment(line: int, parameters: dict[str, str], value: str) -> Moment:
 
 
 def read_duration(line: int, value: str) -> timedelta:
-    found = _DURATION.fullmatch(value)
-    if found is None or value[-1] in "PT":
+    match = _DURATION.fullmatch(value)
+    if match is None or value[-1] in "PT":
         raise refused(line, f"DURATION must be as in P1D or PT2H30M, not {fields.shown(value)}")
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
@@ -192,20 +192,20 @@ class Recurrence(NamedTuple):
 
         second_of: when the event of a day starts.
         """
-        found: list[date] = []
+        chosen: list[date] = []
         begin = (start.toordinal() - EPOCH_DAY) * DAY_S
         try:
             series = pattern(self.rule, begin).series
         except InvalidRequest:
-            return found  # its parts exclude each other
+            return chosen  # its parts exclude each other
         for second in series.seconds(begin - 1, begin + (YEARS * 366 - 1) * DAY_S):
             day = date.fromordinal(second // DAY_S + EPOCH_DAY)
             if day.year > 2199 or (self.until is not None and second_of(day) > self.until):
                 break
-            found.append(day)
-            if len(found) == self.rule.times:
+            chosen.append(day)
+            if len(chosen) == self.rule.times:
                 break
-        return found
+        return chosen
 
 
 def recurrence(text: str, second: Callable[[str], int]) -> Recurrence:
@@ -248,7 +248,7 @@ def _number(text: str, name: str, most: int) -> int:
 def _numbers(parts: dict[str, str], name: str, most: int, *, negative: bool) -> frozenset[int]:
     if name not in parts:
         return frozenset()
-    found = set()
+    numbers = set()
     for text in parts[name].split(","):
         if not re.fullmatch("[+-]?[0-9]{1,2}", text, re.ASCII):
             raise ValueError(f"RRULE: {name} must be numbers separated by commas")
@@ -256,8 +256,8 @@ def _numbers(parts: dict[str, str], name: str, most: int, *, negative: bool) -> 
         if not 1 <= abs(number) <= most or (number < 0 and not negative):
             bounds = f"1 to {most}, or {-most} to -1" if negative else f"1 to {most}"
             raise ValueError(f"RRULE: {name} must be {bounds}, not {fields.shown(text)}")
-        found.add(number)
-    return frozenset(found)
+        numbers.add(number)
+    return frozenset(numbers)
 
 
 def _weekday(text: str) -> str:
@@ -268,7 +268,7 @@ def _weekday(text: str) -> str:
 
 def _by_day(text: str) -> tuple[int, int]:
     """Returns (which in the month, 0 for each; weekday)."""
-    found = _BY_DAY.fullmatch(text)
-    if found is None:
+    match = _BY_DAY.fullmatch(text)
+    if match is None:
         raise ValueError(f"RRULE: {text[:10]!r} is not a day such as MO, 1MO or -1SU")
-    return int(found[1] or 0), WEEKDAYS.index(found[2])
+    return int(match[1] or 0), WEEKDAYS.index(match[2])

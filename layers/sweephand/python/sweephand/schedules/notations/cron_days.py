@@ -63,13 +63,13 @@ class Weekdays(NamedTuple):
 
     def pick(self, length: int, first: int) -> int:
         """Returns the same as `Dates.pick`, by weekday."""
-        found = 0
+        days = 0
         for day in range(1, length + 1):
             weekday = (first + day) % 7
             which = (day + 6) // 7
             wanted = self.mask >> weekday & 1 or (weekday, which) in self.nth
-            found |= (wanted or (day > length - 7 and (weekday, -1) in self.nth)) << day
-        return found
+            days |= (wanted or (day > length - 7 and (weekday, -1) in self.nth)) << day
+        return days
 
     def words(self) -> str:
         parts = [english.weekdays(self.mask)] if self.mask not in (0, ALL_WEEKDAYS) else []

@@ -64,10 +64,10 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """Returns {"cron": string}, or "at" or "rate" with the facts of the equivalent notation."""
     check_no_overflow(rules, "EventBridge leaves such days out, and L is the last of a month")
     text = notation(value, FIELD, EXPECTED)
-    found = _SHAPE.fullmatch(text.strip())
-    if found is None:
+    match = _SHAPE.fullmatch(text.strip())
+    if match is None:
         raise must_be(FIELD, EXPECTED, text, position=0)
-    kind, inner = found[1], found[2]
+    kind, inner = match[1], match[2]
     try:
         if kind == "cron":
             return {"cron": _cron(inner)}
@@ -161,10 +161,10 @@ def _cron(text: str) -> str:
 
 
 def _rate(text: str, rules: Rules, beginning: Beginning) -> Facts:
-    found = _RATE.fullmatch(text.strip())
-    if found is None:
+    match = _RATE.fullmatch(text.strip())
+    if match is None:
         raise must_be(FIELD, 'a number of minutes, hours or days, as in "rate(5 minutes)"', text, position=0)
-    number, unit = int(found[1]), found[2].rstrip("s")
+    number, unit = int(match[1]), match[2].rstrip("s")
     return every.read(f"1 {unit}" if number == 1 else f"{number} {unit}s", rules, beginning)
 
 

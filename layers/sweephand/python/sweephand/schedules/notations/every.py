@@ -79,19 +79,19 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
 
 
 def _read_repeating(value: str, rules: Rules, beginning: Beginning) -> Facts:
-    found = repeating.read(fields.notation(value, FIELD, repeating.EXPECTED), FIELD, rules)
-    own = beginning if found.at is None else Beginning(beginning.now, found.at, beginning.align, found.unread)
+    interval = repeating.read(fields.notation(value, FIELD, repeating.EXPECTED), FIELD, rules)
+    own = beginning if interval.at is None else Beginning(beginning.now, interval.at, beginning.align, interval.unread)
     try:
-        facts = _read_step(found.step, Align.START, rules, own)
+        facts = _read_step(interval.step, Align.START, rules, own)
     except InvalidRequest as refused:
-        raise refused.changed(position=found.step_at) from refused
+        raise refused.changed(position=interval.step_at) from refused
     series = compile_(facts, rules)
-    if found.at is None or not found.backwards:
-        begun = series.earliest if found.at is None else found.at
-        last = None if found.times is None else sets.nth_after(series.series, begun - 1, found.times, LAST_SECOND)
+    if interval.at is None or not interval.backwards:
+        begun = series.earliest if interval.at is None else interval.at
+        last = None if interval.times is None else sets.nth_after(series.series, begun - 1, interval.times, LAST_SECOND)
         return {**facts, "earliest": begun, **({} if last is None else {"until": last})}
-    begun = _steps_back(series.series, found.at, found.times) if found.times else FIRST_SECOND
-    return {**facts, "earliest": begun, "until": found.at - 1}
+    begun = _steps_back(series.series, interval.at, interval.times) if interval.times else FIRST_SECOND
+    return {**facts, "earliest": begun, "until": interval.at - 1}
 
 
 def _steps_back(series: Series, end: int, times: int) -> int:

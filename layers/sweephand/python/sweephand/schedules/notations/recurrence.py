@@ -101,8 +101,8 @@ def as_rfc_3339(value: object) -> object:
 
     A date means its midnight. Anything else is returned unchanged.
     """
-    found = _AZURE.fullmatch(value) if isinstance(value, str) else None
-    return value if found is None else f"{found[1]}T{found[2] or '00:00'}:00{found[3] or ''}"
+    match = _AZURE.fullmatch(value) if isinstance(value, str) else None
+    return value if match is None else f"{match[1]}T{match[2] or '00:00'}:00{match[3] or ''}"
 
 
 def counted_from(facts: Facts) -> int | None:

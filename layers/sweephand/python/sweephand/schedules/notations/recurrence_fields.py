@@ -90,18 +90,18 @@ def read_spec(value: object) -> Spec:
             if value.get(name) is not None:
                 reason = "belongs next to `recurrence`, as a member of the schedule"
                 raise InvalidRequest(f"{FIELD}.{name}", reason, code="UNKNOWN_MEMBER")
-    given = fields.members(value, FIELD, ("frequency", "interval", "schedule"), wanted=EXPECTED)
-    if "frequency" not in given:
+    members = fields.members(value, FIELD, ("frequency", "interval", "schedule"), wanted=EXPECTED)
+    if "frequency" not in members:
         raise InvalidRequest(f"{FIELD}.frequency", f"is required: one of {', '.join(LONGEST)}")
-    unit = fields.one_of(given["frequency"], f"{FIELD}.frequency", LONGEST, any_case=True)
-    interval = fields.whole(given.get("interval", 1), f"{FIELD}.interval", 1, LONGEST[unit])
-    return Spec(unit, interval, **_schedule(given.get("schedule", {}), unit))
+    unit = fields.one_of(members["frequency"], f"{FIELD}.frequency", LONGEST, any_case=True)
+    interval = fields.whole(members.get("interval", 1), f"{FIELD}.interval", 1, LONGEST[unit])
+    return Spec(unit, interval, **_schedule(members.get("schedule", {}), unit))
 
 
 def _schedule(value: object, unit: str) -> dict[str, int]:
     path = f"{FIELD}.schedule"
-    given = fields.members(value, path, MOST, wanted='an object such as {"minutes": [0, 30], "hours": [6]}')
-    lists = {name: _list(each, f"{path}.{name}", MOST[name]) for name, each in given.items()}
+    members = fields.members(value, path, MOST, wanted='an object such as {"minutes": [0, 30], "hours": [6]}')
+    lists = {name: _list(each, f"{path}.{name}", MOST[name]) for name, each in members.items()}
     lists = {name: each for name, each in lists.items() if each}
     for name, needed in _ONLY_WITH.items():
         if name in lists and unit != needed:
@@ -154,11 +154,11 @@ def _nth(values: Sequence[object], path: str) -> int:
     for n, each in enumerate(values):
         here = f"{path}[{n}]"
         wanted = 'an object such as {"day": "friday"}'
-        given = fields.members(_in_lower_case(each), here, ("day", "occurrence"), wanted=wanted)
-        weekday = _weekday(fields.required(given, "day", here), f"{here}.day")
+        members = fields.members(_in_lower_case(each), here, ("day", "occurrence"), wanted=wanted)
+        weekday = _weekday(fields.required(members, "day", here), f"{here}.day")
         which = 0
-        if "occurrence" in given:
-            which = fields.whole(given["occurrence"], f"{here}.occurrence", -5, 5)
+        if "occurrence" in members:
+            which = fields.whole(members["occurrence"], f"{here}.occurrence", -5, 5)
             if which == 0:
                 raise fields.must_be(f"{here}.occurrence", "1 to 5, or -1 (the last) to -5", which)
         mask |= 1 << 11 * weekday + (which if which >= 0 else 5 - which)

@@ -31,10 +31,10 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:  # noqa: A
         written = iso_dates.read(text, FIELD)
         return (written.wall if written.second is None else rules.zone.wall(written.second)) % DAY_S
     lead = len(text) - len(text.lstrip())
-    found = relative_dates.time_at(text, lead, FIELD)
-    if found is None or text[found.end :].strip():
-        raise fields.must_be(FIELD, EXPECTED, text, position=lead if found is None else found.end)
-    return found.second
+    time = relative_dates.time_at(text, lead, FIELD)
+    if time is None or text[time.end :].strip():
+        raise fields.must_be(FIELD, EXPECTED, text, position=lead if time is None else time.end)
+    return time.second
 
 
 def compile_(facts: Facts, rules: Rules) -> Compiled:

@@ -97,7 +97,7 @@ def read(value: object, rules: Rules, beginning: Beginning) -> Facts:
     """
     check_no_overflow(rules, "RFC 5545 leaves such days out, and BYMONTHDAY=-1 is the last of a month")
     text = fields.notation(value, FIELD, EXPECTED, lines=True)
-    folds = [(found.start(), found[0]) for found in _FOLD.finditer(text)]
+    folds = [(match.start(), match[0]) for match in _FOLD.finditer(text)]
     try:
         return _read(_lines(_FOLD.sub("", text)), rules, beginning)
     except InvalidRequest as refused:
@@ -243,7 +243,7 @@ def _interval(base: OnWallClock | Never, series: Series, on_clock: bool) -> int:
 
 def _lines(text: str) -> list[Line]:
     """Returns the lines. Raises InvalidRequest for one that does not belong to this notation."""
-    return [_line(found[0].rstrip(), found.start()) for found in _LINE.finditer(text) if found[0].strip()]
+    return [_line(match[0].rstrip(), match.start()) for match in _LINE.finditer(text) if match[0].strip()]
 
 
 def _line(text: str, begin: int) -> Line:
@@ -275,10 +275,10 @@ def _known_zone(name: str, position: int) -> Zone:
 
 
 def _one(name: str, lines: list[Line]) -> Line | None:
-    found = [line for line in lines if line.name == name]
-    if len(found) > 1:
-        raise InvalidRequest(FIELD, f"must have one {name}, not {len(found)}", position=found[1].at)
-    return found[0] if found else None
+    named = [line for line in lines if line.name == name]
+    if len(named) > 1:
+        raise InvalidRequest(FIELD, f"must have one {name}, not {len(named)}", position=named[1].at)
+    return named[0] if named else None
 
 
 # ---- Dates and times -------------------------------------------------------------------------------------------------
@@ -309,11 +309,11 @@ def _first_stamp(line: Line, rules: Rules) -> Stamp:
 
 
 def _stamp(name: str, text: str, position: int) -> Stamp:
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         wanted = "a date or time such as 20270101 or 20270101T090000Z"
         raise fields.must_be(FIELD, wanted, text, part=name, position=position)
-    year, month, day, hour, minute, second = (int(number or 0) for number in found.groups()[:6])
+    year, month, day, hour, minute, second = (int(number or 0) for number in match.groups()[:6])
     if not 1970 <= year <= 2199:
         raise fields.must_be(FIELD, "1970 to 2199", year, part=f"the year of {name}", position=position)
     try:
@@ -321,7 +321,7 @@ def _stamp(name: str, text: str, position: int) -> Stamp:
     except ValueError:
         raise InvalidRequest(FIELD, f"{name}: the calendar has no {fields.shown(text)}", position=position) from None
     elapsed = written - _EPOCH
-    return Stamp(elapsed.days * DAY_S + elapsed.seconds, found[7] == "Z", found[4] is None)
+    return Stamp(elapsed.days * DAY_S + elapsed.seconds, match[7] == "Z", match[4] is None)
 
 
 def _until(recur: Recur, where: Zone) -> int:

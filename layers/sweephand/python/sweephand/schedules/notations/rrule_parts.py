@@ -147,7 +147,7 @@ def _numbers(name: str, text: str, position: int) -> tuple[int, ...]:
     """Returns a list of numbers within the bounds of the part, in ascending order, each once."""
     low, high = _LISTS[name]
     bounds = f"{low} to {high}" if low >= 0 else f"1 to {high}, or {low} to -1"
-    found = set()
+    numbers = set()
     for item in text.split(","):
         is_number = _NUMBER.fullmatch(item) and not (low >= 0 and item[0] in "+-")
         number = int(item) if is_number else low - 1
@@ -155,25 +155,25 @@ def _numbers(name: str, text: str, position: int) -> tuple[int, ...]:
             raise must_be(FIELD, bounds, item, part=name, position=position)
         if number == 60 and name == "BYSECOND":
             raise InvalidRequest(FIELD, "BYSECOND: 60 is a leap second, which no clock here reads", position=position)
-        found.add(number)
+        numbers.add(number)
         position += len(item) + 1
-    return tuple(sorted(found))
+    return tuple(sorted(numbers))
 
 
 def _weekdays(text: str, position: int) -> tuple[int, tuple[tuple[int, int], ...]]:
     """Returns (mask of the weekdays without a number, those with one)."""
     mask, ordinals = 0, set()
     for item in text.split(","):
-        found = _DAY.fullmatch(item)
-        if found is None:
+        match = _DAY.fullmatch(item)
+        if match is None:
             wanted = f"one of {', '.join(WEEKDAYS)}, or as in 2MO or -1FR"
             raise must_be(FIELD, wanted, item, part="BYDAY", position=position)
-        weekday = WEEKDAYS.index(found[2])
-        if found[1]:
-            which = int(found[1])
+        weekday = WEEKDAYS.index(match[2])
+        if match[1]:
+            which = int(match[1])
             if not 1 <= abs(which) <= 53:
                 wanted = "1 to 53, or -53 to -1"
-                raise must_be(FIELD, wanted, found[1], part=f"the number before {found[2]}", position=position)
+                raise must_be(FIELD, wanted, match[1], part=f"the number before {match[2]}", position=position)
             ordinals.add((which, weekday))
         else:
             mask |= 1 << weekday

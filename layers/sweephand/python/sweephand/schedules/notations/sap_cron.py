@@ -93,22 +93,22 @@ class Field(NamedTuple):
         return mask
 
     def span(self, item: str, at: int) -> Span:
-        found = (_NAMES if self.names else _NUMBERS).fullmatch(item)
-        if found is None:
+        match = (_NAMES if self.names else _NUMBERS).fullmatch(item)
+        if match is None:
             numbers = f"a number from {self.least} to {self.high}, a:b or a:b/n"
             names = f"one of {', '.join(self.names)}, a:b, a:b/n or n.weekday such as -1.sun"
             wanted = f"*, */n, {names if self.names else numbers}"
             raise fields.must_be(FIELD, wanted, item, part=self.name, position=at)
-        if found[2] is None:
-            return _whole(found, self, at)
-        first = self.value(found[2], at + found.start(2))
-        if found[3] is None:
+        if match[2] is None:
+            return _whole(match, self, at)
+        first = self.value(match[2], at + match.start(2))
+        if match[3] is None:
             return Span(first, first)
-        last = self.value(found[3], at + found.start(3))
+        last = self.value(match[3], at + match.start(3))
         last += 7 if self.names and last < first else 0  # sat:mon
         if not any(resolved(first, length) <= resolved(last, length) for length in _LENGTHS):
             raise InvalidRequest(FIELD, f"{self.name}: the range {fields.shown(item)} runs backwards", position=at)
-        return Span(first, last, _step(self.name, found[4], at + found.start(4)))
+        return Span(first, last, _step(self.name, match[4], at + match.start(4)))
 
     def value(self, text: str, at: int) -> int:
         """Returns a number, or that of a name in any case."""
@@ -165,7 +165,7 @@ class Parsed(NamedTuple):
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Parsed:
     """Parses the seven fields. Raises InvalidRequest with the position of the mistake."""
-    words = [(found.start(), found[0]) for found in _WORD.finditer(text)]
+    words = [(match.start(), match[0]) for match in _WORD.finditer(text)]
     if len(words) != 7:
         raise InvalidRequest(FIELD, _not_seven(text, len(words)), position=words[7][0] if len(words) > 7 else len(text))
     (year_at, year), (month_at, month), (day_at, day), (weekday_at, weekday), *clock = words
@@ -205,13 +205,13 @@ def _step(name: str, digits: str | None, position: int) -> int:
     return width
 
 
-def _whole(found: re.Match[str], field: Field, at: int) -> Span:
+def _whole(match: re.Match[str], field: Field, at: int) -> Span:
     """Returns the values of `*` and `*/n`: those that n divides."""
-    width = _step(field.name, found[1], at + 2)
+    width = _step(field.name, match[1], at + 2)
     first = -(-field.low // width) * width
     if first > field.high:
         raise fields.must_be(
-            FIELD, f"at most {field.high}", found[1], part=f"the step of {field.name}", position=at + 2
+            FIELD, f"at most {field.high}", match[1], part=f"the step of {field.name}", position=at + 2
         )
     return Span(first, field.high, width)
 
@@ -250,14 +250,14 @@ def _of_weekdays(items: list[Span | Nth], length: int, first: int) -> int:
     return mask & (2 << length) - 2
 
 
-def _not_seven(text: str, found: int) -> str:
+def _not_seven(text: str, count: int) -> str:
     """Suggests seven fields for six.
 
     SAP's documents once showed six: one form lacked the Day of Week, another (since corrected) the Second. Both are
     possible.
     """
-    reason = f"must be {EXPECTED}, not {found} field{'' if found == 1 else 's'}"
-    if found != 6:
+    reason = f"must be {EXPECTED}, not {count} field{'' if count == 1 else 's'}"
+    if count != 6:
         return reason
     six = " ".join(text.split())
     meant = [f'"{whole}"' for whole in (f"{six} 0", f"* {six}") if len(whole) <= 100 and _is_read(whole)]

@@ -53,8 +53,8 @@ def _shape(text: str) -> re.Pattern[str]:
 
 
 def _number(name: str, digits: str, least: int, most: int, suffix: str = "") -> _Kind:
-    def value(found: re.Match[str], field: str) -> int:
-        return within(name, found[1], least, most, field, found.start())
+    def value(match: re.Match[str], field: str) -> int:
+        return within(name, match[1], least, most, field, match.start())
 
     return _Kind(name, _shape(f"([0-9]{{{digits}}}){suffix}"), value)
 
@@ -62,19 +62,19 @@ def _number(name: str, digits: str, least: int, most: int, suffix: str = "") -> 
 def _short_year(name: str) -> _Kind:
     """Returns the kind of a two-digit year: 69 to 99 belong to the last century."""
 
-    def value(found: re.Match[str], field: str) -> int:
-        year = int(found[0]) + (1900 if int(found[0]) > 68 else 2000)
-        return within(name, str(year), *_YEARS, field, found.start())
+    def value(match: re.Match[str], field: str) -> int:
+        year = int(match[0]) + (1900 if int(match[0]) > 68 else 2000)
+        return within(name, str(year), *_YEARS, field, match.start())
 
     return _Kind(name, _shape("[0-9]{2}"), value)
 
 
-def _offset_value(found: re.Match[str], field: str) -> int:
-    return offset_s(found[1], found[2], found[3], field, found.start()) if found[1] else 0
+def _offset_value(match: re.Match[str], field: str) -> int:
+    return offset_s(match[1], match[2], match[3], field, match.start()) if match[1] else 0
 
 
-def _nanoseconds(found: re.Match[str], _: str) -> int:
-    return int(found[1]) * 10**9 + int((found[2] or ".")[1:].ljust(9, "0"))
+def _nanoseconds(match: re.Match[str], _: str) -> int:
+    return int(match[1]) * 10**9 + int((match[2] or ".")[1:].ljust(9, "0"))
 
 
 _YEARS = (FIRST_YEAR, LAST_YEAR)
@@ -84,12 +84,12 @@ _KINDS: Mapping[str, _Kind] = {
     "YY": _short_year("year"),
     "Q": _number("quarter", "1", 1, 4),
     "M": _number("month", "1,2", 1, 12),
-    "MMM": _Kind("month", _shape(_NAMES), lambda found, _: _MONTH_NUMBERS[found[0].lower()]),
+    "MMM": _Kind("month", _shape(_NAMES), lambda match, _: _MONTH_NUMBERS[match[0].lower()]),
     "D": _number("day", "1,2", 1, 31),
     "Do": _number("day", "1,2", 1, 31, "(?:st|nd|rd|th)"),
     "DDD": _number("day of the year", "1,3", 1, 366),
     "X": _Kind("seconds", _shape(r"([0-9]{1,12})(\.[0-9]{1,9})?"), _nanoseconds),
-    "x": _Kind("milliseconds", _shape("[0-9]{1,15}"), lambda found, _: int(found[0])),
+    "x": _Kind("milliseconds", _shape("[0-9]{1,15}"), lambda match, _: int(match[0])),
     "gggg": _number("week year", "4", *_YEARS),
     "gg": _short_year("week year"),
     "w": _number("week", "1,2", 1, 53),
@@ -100,10 +100,10 @@ _KINDS: Mapping[str, _Kind] = {
     "E": _number("ISO weekday", "1", 1, 7),
     "H": _number("hour", "1,2", 0, 24),
     "h": _number("hour", "1,2", 1, 12),
-    "a": _Kind("half of the day", _shape(r"[ap]\.?m\.?"), lambda found, _: 12 if found[0][0] in "pP" else 0),
+    "a": _Kind("half of the day", _shape(r"[ap]\.?m\.?"), lambda match, _: 12 if match[0][0] in "pP" else 0),
     "m": _number("minute", "1,2", 0, 59),
     "s": _number("second", "1,2", 0, 59),
-    "S": _Kind("fraction", _shape("[0-9]{1,9}"), lambda found, _: 1 if int(found[0]) else 0),
+    "S": _Kind("fraction", _shape("[0-9]{1,9}"), lambda match, _: 1 if int(match[0]) else 0),
     "Z": _Kind("offset", _shape("Z|([+-])([0-9]{2})(?::?([0-9]{2}))?"), _offset_value),
 }
 _SAME = {"MM": "M", "MMMM": "MMM", "DD": "D", "DDDD": "DDD", "ww": "w", "WW": "W", "HH": "H", "hh": "h", "A": "a"}
@@ -128,13 +128,13 @@ def read(text: str, format_: str, field: str, now_wall: int) -> Written:
         if kind is None:
             position = _literal(text, position, token, f"{field}.date")
             continue
-        found = kind.shape.match(text, position, end)
-        if found is None:
+        match = kind.shape.match(text, position, end)
+        if match is None:
             raise fields.must_continue(f"{field}.date", f"the {kind.name} ({token})", text, position)
         if kind.name in parts:
             raise InvalidRequest(f"{field}.format", f"{token}: the {kind.name} is given twice")
-        parts[kind.name] = kind.value(found, f"{field}.date")
-        position = found.end()
+        parts[kind.name] = kind.value(match, f"{field}.date")
+        position = match.end()
     if position != end:
         raise fields.must_end(f"{field}.date", text, position, "the format ends there")
     if not parts:
@@ -145,13 +145,13 @@ def read(text: str, format_: str, field: str, now_wall: int) -> Written:
 def _tokens(format_: str, field: str) -> list[str]:
     tokens, position = [], 0
     while position < len(format_):
-        found = _FORMAT.match(format_, position)
-        if found is None:
+        match = _FORMAT.match(format_, position)
+        if match is None:
             letter = format_[position]
             reason = f"{letter} does not begin a known token; write literal text in [brackets]"
             raise InvalidRequest(field, reason, position=position)
-        tokens.append(found[0])
-        position = found.end()
+        tokens.append(match[0])
+        position = match.end()
     return tokens
 
 

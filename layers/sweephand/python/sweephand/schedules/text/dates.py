@@ -24,13 +24,13 @@ def read(value: object, field: str, now: int, where: Zone) -> Written:
     """
     if not isinstance(value, dict):
         return iso_dates.read(value, field)
-    given = fields.members(value, field, ("date", "format"))
-    written = fields.required(given, "date", field)
-    if "format" not in given:
+    members = fields.members(value, field, ("date", "format"))
+    written = fields.required(members, "date", field)
+    if "format" not in members:
         return iso_dates.read(written, f"{field}.date")
     longest = fields.LONGEST_WORDS
     text = fields.notation(written, f"{field}.date", "a date", longest=longest)
-    format_ = fields.notation(given["format"], f"{field}.format", "tokens such as YYYY-MM-DD", longest=longest)
+    format_ = fields.notation(members["format"], f"{field}.format", "tokens such as YYYY-MM-DD", longest=longest)
     return date_formats.read(text, format_, field, where.wall(now))
 
 

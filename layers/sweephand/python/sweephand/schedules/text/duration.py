@@ -50,18 +50,18 @@ def read(value: object, field: str) -> Duration:
 
 def _time_span(text: str, field: str) -> Duration:
     """Reads [days.]hh:mm:ss[.fraction], .NET's constant form. Refuses "5:00", which .NET reads as five hours."""
-    found = _TIME_SPAN.fullmatch(text)
-    if found is None:
+    match = _TIME_SPAN.fullmatch(text)
+    if match is None:
         begun = _TIME_SPAN_BEGUN.match(text)
         wanted = "[days.]hh:mm:ss, such as 00:05:00 or 1.02:03:04"
         raise fields.must_be(field, wanted, text, position=begun.end() if begun else 0)
     for group, name, highest in ((2, "hours", 23), (3, "minutes", 59), (4, "seconds", 59)):
-        if int(found[group]) > highest:
-            position = found.start(group)
-            raise fields.must_be(field, f"0 to {highest}", found[group], part=name, position=position)
-    days, hours, minutes, seconds = (int(found[group] or 0) for group in range(1, 5))
+        if int(match[group]) > highest:
+            position = match.start(group)
+            raise fields.must_be(field, f"0 to {highest}", match[group], part=name, position=position)
+    days, hours, minutes, seconds = (int(match[group] or 0) for group in range(1, 5))
     whole = days * 86_400 + hours * 3600 + minutes * 60 + seconds
-    return Duration(_up(whole, part=bool(found[5] and found[5].strip(".0"))), 0)
+    return Duration(_up(whole, part=bool(match[5] and match[5].strip(".0"))), 0)
 
 
 def _up(whole: int, *, part: bool) -> int:
@@ -77,8 +77,8 @@ def read_interval(value: object, field: str) -> int:
     """
     text = fields.notation(value, field, INTERVAL, longest=fields.LONGEST_WORDS)
     lead = len(text) - len(text.lstrip())
-    found = _SUM.fullmatch(text.strip())
-    if found is None:
+    match = _SUM.fullmatch(text.strip())
+    if match is None:
         raise fields.must_be(field, INTERVAL, text, position=0)
     total = 0
     for part in _PART.finditer(text):
@@ -94,20 +94,20 @@ def read_interval(value: object, field: str) -> int:
 def _words(text: str, field: str) -> Duration:
     if short := _SHORT.fullmatch(text):
         return Duration(int(short[1]) * _SHORT_S[short[2]], 0)
-    found = _WORDS.fullmatch(text)
-    if found is None:
+    match = _WORDS.fullmatch(text)
+    if match is None:
         number = _NUMBER.match(text)
         raise fields.must_be(field, EXPECTED, text, position=number.end() if number else 0)
-    unit = found[2].lower().removesuffix("s")
+    unit = match[2].lower().removesuffix("s")
     if unit in ("month", "year"):
-        iso = f"P{found[1]}{unit[0].upper()}" if len(found[1]) < 5 else f"P1{unit[0].upper()}"
+        iso = f"P{match[1]}{unit[0].upper()}" if len(match[1]) < 5 else f"P1{unit[0].upper()}"
         raise InvalidRequest(
-            field, f"a {unit} has no fixed length; for calendar {unit}s write {iso}", position=found.start(2)
+            field, f"a {unit} has no fixed length; for calendar {unit}s write {iso}", position=match.start(2)
         )
     if unit not in _UNIT_S:
         wanted = "seconds, minutes, hours, days or weeks"
-        raise fields.must_be(field, wanted, found[2], part="the unit", position=found.start(2))
-    return Duration(int(found[1]) * _UNIT_S[unit], 0)
+        raise fields.must_be(field, wanted, match[2], part="the unit", position=match.start(2))
+    return Duration(int(match[1]) * _UNIT_S[unit], 0)
 
 
 def _iso(text: str, field: str) -> Duration:

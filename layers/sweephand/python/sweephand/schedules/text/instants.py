@@ -89,23 +89,23 @@ def parse_instant(value: object, field: str, zone: ZoneInfo | None = None) -> da
 def read(value: object, field: str) -> Written:
     """Reads RFC 3339 strictly. The offset may be missing. Raises InvalidRequest."""
     text = fields.notation(value, field, EXAMPLE)
-    found = re.fullmatch(_GRAMMAR, text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(_GRAMMAR, text, re.ASCII)
+    if match is None:
         raise fields.must_be(field, EXAMPLE, text, position=_first_odd(text))
     for position, name, least, most in _BOUNDS:
         digits = text[position : position + (4 if name == "year" else 2)]
         if not least <= int(digits) <= most:
             raise fields.must_be(field, f"{least} to {most}", digits, part=name, position=position)
-    year, month, day, hour, minute, second = (int(found[group]) for group in range(1, 7))
+    year, month, day, hour, minute, second = (int(match[group]) for group in range(1, 7))
     try:
         written = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - wall time
     except ValueError:
         raise InvalidRequest(field, f"month {year}-{month:02d} has no day {day}", position=8) from None
     elapsed = written - _EPOCH
-    wall = elapsed.days * 86_400 + elapsed.seconds + (1 if found[7] and found[7].strip(".0") else 0)
-    if found[8] is None:
+    wall = elapsed.days * 86_400 + elapsed.seconds + (1 if match[7] and match[7].strip(".0") else 0)
+    if match[8] is None:
         return Written(wall if text[-1] in "Zz" else None, wall)
-    return Written(wall - _offset(found, field), wall)
+    return Written(wall - _offset(match, field), wall)
 
 
 def read_zone(value: object, field: str = "timezone") -> Zone:
@@ -130,19 +130,19 @@ def resolve(written: Written, field: str, where: Zone, gap: Gap | None = None, o
 
 
 def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Overlap | None) -> int:
-    found = where.instants(wall)
-    if len(found) == 1:
-        return found[0]
-    if len(found) > 1:
+    instants = where.instants(wall)
+    if len(instants) == 1:
+        return instants[0]
+    if len(instants) > 1:
         if overlap is None:
             raise InvalidRequest(
                 field,
-                f"the clock in {where.name} reads {wall_text(wall)} twice: at {instant_text(found[0])} and at "
-                f"{instant_text(found[-1])}; "
+                f"the clock in {where.name} reads {wall_text(wall)} twice: at {instant_text(instants[0])} and at "
+                f"{instant_text(instants[-1])}; "
                 'write one of these instants, "dstOverlap": "first" or "dstOverlap": "second"',
                 position=0,
             )
-        return found[-1] if overlap is Overlap.SECOND else found[0]
+        return instants[-1] if overlap is Overlap.SECOND else instants[0]
     next_valid, shifted = where.around_gap(wall)
     if gap is None:
         raise InvalidRequest(
@@ -157,19 +157,19 @@ def _on_clock(wall: int, field: str, where: Zone, gap: Gap | None, overlap: Over
     return shifted if gap is Gap.SHIFT else next_valid
 
 
-def _offset(found: re.Match[str], field: str) -> int:
+def _offset(match: re.Match[str], field: str) -> int:
     """Returns seconds east of UTC of `+hh:mm`; RFC 3339 allows up to 23:59."""
-    hours, minutes = int(found[9]), int(found[10])
+    hours, minutes = int(match[9]), int(match[10])
     if hours > 23 or minutes > 59:
-        written = f"{found[8]}{found[9]}:{found[10]}"
-        raise fields.must_be(field, "at most 23:59", written, part="offset", position=found.start(8))
-    return (-1 if found[8] == "-" else 1) * (hours * 3600 + minutes * 60)
+        written = f"{match[8]}{match[9]}:{match[10]}"
+        raise fields.must_be(field, "at most 23:59", written, part="offset", position=match.start(8))
+    return (-1 if match[8] == "-" else 1) * (hours * 3600 + minutes * 60)
 
 
 def _first_odd(text: str) -> int:
     """Returns the position of the first character that does not fit."""
-    for position, (expected, found) in enumerate(zip(_SHAPE, text, strict=False)):
-        if found not in ("0123456789" if expected == "d" else "Tt" if expected == "T" else expected):
+    for position, (expected, character) in enumerate(zip(_SHAPE, text, strict=False)):
+        if character not in ("0123456789" if expected == "d" else "Tt" if expected == "T" else expected):
             return position
     if len(text) <= len(_SHAPE):
         return len(text)

@@ -70,7 +70,7 @@ def looks_like_one(text: str) -> bool:
 
 def _without_comments(text: str) -> str:
     """Replaces the comments of RFC 2822 with blanks, so that all positions stay the same."""
-    plain = _COMMENT.sub(lambda found: " " * len(found[0]), text)
+    plain = _COMMENT.sub(lambda match: " " * len(match[0]), text)
     return text if plain == text else _without_comments(plain)
 
 
@@ -105,16 +105,16 @@ def offset_s(sign: str, hours: str, minutes: str | None, field: str, position: i
 
 
 def _iso(text: str, field: str) -> Written:
-    matches = [found for shape in _DATES if (found := shape.match(text))]
-    found = next((found for found in matches if _AFTER_DATE.match(text, found.end())), None)
-    if found is None:
-        furthest = max((found.end() for found in matches), default=0)
+    matches = [match for shape in _DATES if (match := shape.match(text))]
+    match = next((match for match in matches if _AFTER_DATE.match(text, match.end())), None)
+    if match is None:
+        furthest = max((match.end() for match in matches), default=0)
         raise fields.must_be(field, EXPECTED, text, position=furthest)
-    day = _day(found.groupdict(), found, field)
-    position = found.end()
+    day = _day(match.groupdict(), match, field)
+    position = match.end()
     if position == len(text):
         return Written(None, wall_of(day))
-    if not found.groupdict().keys() & {"day", "ordinal"} and not found.groupdict().get("weekday"):
+    if not match.groupdict().keys() & {"day", "ordinal"} and not match.groupdict().get("weekday"):
         raise fields.must_continue(field, "a day before the time of day", text, position)
     position += 1
     time = _TIME.match(text, position)
@@ -133,21 +133,21 @@ def _iso(text: str, field: str) -> Written:
     return Written(wall - east, wall, rounded_up)
 
 
-def _day(parts: dict[str, str | None], found: re.Match[str], field: str) -> date:
+def _day(parts: dict[str, str | None], match: re.Match[str], field: str) -> date:
     year = within("year", str(parts["year"]), FIRST_YEAR, LAST_YEAR, field, 0)
     if parts.get("week") is not None:
-        week = within("week", str(parts["week"]), 1, 53, field, found.start("week"))
-        weekday = within("weekday", parts["weekday"] or "1", 1, 7, field, found.start("weekday"))
+        week = within("week", str(parts["week"]), 1, 53, field, match.start("week"))
+        weekday = within("weekday", parts["weekday"] or "1", 1, 7, field, match.start("weekday"))
         try:
             return date.fromisocalendar(year, week, weekday)
         except ValueError:
-            raise InvalidRequest(field, f"{year} has no week {week}", position=found.start("week")) from None
+            raise InvalidRequest(field, f"{year} has no week {week}", position=match.start("week")) from None
     if parts.get("ordinal") is not None:
         days = date(year, 12, 31).timetuple().tm_yday
-        ordinal = within("day of the year", str(parts["ordinal"]), 1, days, field, found.start("ordinal"))
+        ordinal = within("day of the year", str(parts["ordinal"]), 1, days, field, match.start("ordinal"))
         return date.fromordinal(date(year, 1, 1).toordinal() + ordinal - 1)
-    month = within("month", str(parts["month"]), 1, 12, field, found.start("month"))
-    at = found.start("day") if parts.get("day") else 0
+    month = within("month", str(parts["month"]), 1, 12, field, match.start("month"))
+    at = match.start("day") if parts.get("day") else 0
     return day_of(year, month, int(parts.get("day") or 1), field, at)
 
 
@@ -172,35 +172,35 @@ def _clock_s(time: re.Match[str], field: str) -> int:
 
 
 def _rfc_2822(text: str, field: str) -> Written:
-    found = _RFC_2822.fullmatch(text)
-    if found is None:
+    match = _RFC_2822.fullmatch(text)
+    if match is None:
         raise fields.must_be(field, EXPECTED, text, position=0)
-    day = _rfc_day(found, field)
-    wall = wall_of(day) + _clock_s(found, field)
-    if found["name"]:
-        east_h = _NAMED_OFFSETS_H.get(found["name"].upper())
+    day = _rfc_day(match, field)
+    wall = wall_of(day) + _clock_s(match, field)
+    if match["name"]:
+        east_h = _NAMED_OFFSETS_H.get(match["name"].upper())
         if east_h is None:
             wanted = f"one of {', '.join(_NAMED_OFFSETS_H)}, or +hhmm"
-            raise fields.must_be(field, wanted, found["name"], part="offset", position=found.start("name"))
+            raise fields.must_be(field, wanted, match["name"], part="offset", position=match.start("name"))
         return Written(wall - east_h * 3600, wall)
-    if found["sign"]:
+    if match["sign"]:
         return Written(
-            wall - offset_s(found["sign"], found["hours"], found["minutes"], field, found.start("sign")), wall
+            wall - offset_s(match["sign"], match["hours"], match["minutes"], field, match.start("sign")), wall
         )
     return Written(None, wall)
 
 
-def _rfc_day(found: re.Match[str], field: str) -> date:
+def _rfc_day(match: re.Match[str], field: str) -> date:
     """Reads the day. Two-digit years mean 1950 to 2049, as in the standard."""
-    if found["month"].title() not in _MONTH_NAMES:
+    if match["month"].title() not in _MONTH_NAMES:
         wanted = f"one of {', '.join(_MONTH_NAMES)}"
-        raise fields.must_be(field, wanted, found["month"], part="month", position=found.start("month"))
-    year = int(found["year"])
-    if len(found["year"]) == 2:
+        raise fields.must_be(field, wanted, match["month"], part="month", position=match.start("month"))
+    year = int(match["year"])
+    if len(match["year"]) == 2:
         year += 2000 if year < 50 else 1900
-    year = within("year", str(year), FIRST_YEAR, LAST_YEAR, field, found.start("year"))
-    day = day_of(year, _MONTH_NAMES.index(found["month"].title()) + 1, int(found["day"]), field, found.start("day"))
+    year = within("year", str(year), FIRST_YEAR, LAST_YEAR, field, match.start("year"))
+    day = day_of(year, _MONTH_NAMES.index(match["month"].title()) + 1, int(match["day"]), field, match.start("day"))
     right = _WEEKDAYS[day.weekday()]
-    if found["weekday"] and found["weekday"].title() != right:
-        raise InvalidRequest(field, f"{day} is a {right}, not a {found['weekday']}", position=0)
+    if match["weekday"] and match["weekday"].title() != right:
+        raise InvalidRequest(field, f"{day} is a {right}, not a {match['weekday']}", position=0)
     return day

@@ -88,13 +88,13 @@ class _Cursor:
         self._over_blanks(0)
 
     def _over_blanks(self, position: int) -> None:
-        found = _BLANKS.match(self.text, position)
-        self.position = found.end() if found else position
+        match = _BLANKS.match(self.text, position)
+        self.position = match.end() if match else position
 
     def word(self) -> str:
         """Returns the word that begins here; "" if none does."""
-        found = _WORD.match(self.text, self.position)
-        return found[0] if found else ""
+        match = _WORD.match(self.text, self.position)
+        return match[0] if match else ""
 
     def take(self, *words: str) -> str:
         """Takes the word here if it is one of these, and returns it; "" if it is not."""
@@ -137,11 +137,11 @@ class _Cursor:
 
     def time(self) -> int | None:
         """Returns a time of day in seconds; None if none begins here."""
-        found = time_at(self.text, self.position, self.field)
-        if found is None:
+        clock_time = time_at(self.text, self.position, self.field)
+        if clock_time is None:
             return None
-        self._over_blanks(found.end)
-        return found.second
+        self._over_blanks(clock_time.end)
+        return clock_time.second
 
     def more(self) -> bool:
         return self.position < len(self.text)
@@ -302,23 +302,23 @@ class TimeFound(NamedTuple):
 
 def time_at(text: str, position: int, field: str) -> TimeFound | None:
     """Returns the time that begins there, or None. A bare number is not a time. Raises InvalidRequest for 25:00."""
-    found = _CLOCK.match(text, position)
-    if found is None:
+    match = _CLOCK.match(text, position)
+    if match is None:
         return None
-    if found[5]:
-        return TimeFound(_NAMED_S[found[5].lower()], found.end())
-    if not found[2] and not found[4]:
+    if match[5]:
+        return TimeFound(_NAMED_S[match[5].lower()], match.end())
+    if not match[2] and not match[4]:
         return None
-    hour, minute, second = int(found[1]), int(found[2] or 0), int(found[3] or 0)
-    least, most = (1, 12) if found[4] else (0, 23)
+    hour, minute, second = int(match[1]), int(match[2] or 0), int(match[3] or 0)
+    least, most = (1, 12) if match[4] else (0, 23)
     for name, number, low, high, group in (
         ("hour", hour, least, most, 1),
         ("minute", minute, 0, 59, 2),
         ("second", second, 0, 59, 3),
     ):
         if not low <= number <= high:
-            position = found.start(group)
-            raise fields.must_be(field, f"{low} to {high}", found[group], part=name, position=position)
-    if found[4]:
-        hour = hour % 12 + (12 if found[4] in "pP" else 0)
-    return TimeFound(hour * 3600 + minute * 60 + second, found.end())
+            position = match.start(group)
+            raise fields.must_be(field, f"{low} to {high}", match[group], part=name, position=position)
+    if match[4]:
+        hour = hour % 12 + (12 if match[4] in "pP" else 0)
+    return TimeFound(hour * 3600 + minute * 60 + second, match.end())

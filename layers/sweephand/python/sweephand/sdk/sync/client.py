@@ -76,9 +76,9 @@ class Sweephand:
     @classmethod
     def local(cls, path: str | Path = ".local/stack.json", *, tenant: str | None = None) -> Self:
         """Returns a client of the stack that `sweephand dev` started in this folder. tenant: None for the first one."""
-        found = of_local_stack(path, tenant)
-        made = cls(found.url, client_id=found.client_id, secret=found.secret)
-        made.aws_endpoint = found.aws_endpoint
+        access = of_local_stack(path, tenant)
+        made = cls(access.url, client_id=access.client_id, secret=access.secret)
+        made.aws_endpoint = access.aws_endpoint
         return made
 
     def call(

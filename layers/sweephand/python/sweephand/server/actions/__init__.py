@@ -46,8 +46,8 @@ class _Kinds(Mapping[str, "type[Action]"]):
 
     def __getitem__(self, name: str) -> type[Action]:
         module, _, cls = _CLASSES[name].partition(":")
-        found: type[Action] = getattr(import_module(f"{__name__}.{module}"), cls)
-        return found
+        kind: type[Action] = getattr(import_module(f"{__name__}.{module}"), cls)
+        return kind
 
     def __contains__(self, name: object) -> bool:
         return name in _CLASSES
@@ -94,8 +94,8 @@ def load(kind: str, params: Mapping[str, Any]) -> Action:
 
 def as_stored(spec: ActionSpec, payload: Payload | None, guard: GuardSettings) -> ActionDraft:
     """Returns the draft that requests an action as it is stored, secrets included. payload: the stored one."""
-    there = load(spec.kind, spec.params)
-    kept = there.kept_secrets(there, field="", guard=guard)
+    stored = load(spec.kind, spec.params)
+    kept = stored.kept_secrets(stored, field="", guard=guard)
     return ActionDraft(spec.kind, spec.params, spec.retry, payload, kept=kept)
 
 

@@ -35,15 +35,15 @@ _QUERY_SECRET = re.compile(
 
 def sealed_url(url: str) -> tuple[str, dict[str, str]]:
     """Returns the URL with `***` for each secret in its query, and the secrets by their names within the action."""
-    found: dict[str, str] = {}
+    values_by_field: dict[str, str] = {}
 
     def mask(match: re.Match[str]) -> str:
         name = match["known"].lower()
-        count = sum(each.split("#")[0] == f"url.{name}" for each in found)
-        found[f"url.{name}" + (f"#{count + 1}" if count else "")] = match["value"]
+        count = sum(each.split("#")[0] == f"url.{name}" for each in values_by_field)
+        values_by_field[f"url.{name}" + (f"#{count + 1}" if count else "")] = match["value"]
         return f"{match['name']}{MASK}"
 
-    return _QUERY_SECRET.sub(mask, url), found
+    return _QUERY_SECRET.sub(mask, url), values_by_field
 
 
 def opened_url(url: str, secret_of: Callable[[str], str]) -> str:
@@ -51,8 +51,8 @@ def opened_url(url: str, secret_of: Callable[[str], str]) -> str:
 
     secret_of: returns them by name. A secret stored in clear text stays as it is.
     """
-    _, found = sealed_url(url)
-    values = iter([secret_of(name) if value == MASK else value for name, value in found.items()])
+    _, values_by_field = sealed_url(url)
+    values = iter([secret_of(name) if value == MASK else value for name, value in values_by_field.items()])
 
     def put_back(match: re.Match[str]) -> str:
         return f"{match['name']}{next(values)}"
@@ -72,17 +72,17 @@ def url(value: Any, path: str, reading: Reading) -> str:
 
 
 def _statuses(value: object, field: str, _: Reading) -> tuple[str, ...]:
-    wrong, given = Mistakes(), read.listed(value, field, 20, 'a list of strings such as "2xx"', least=1)
-    for position, item in enumerate(given):
-        found = retry.bounds(item) if isinstance(item, str) else None
+    wrong, listed = Mistakes(), read.listed(value, field, 20, 'a list of strings such as "2xx"', least=1)
+    for position, item in enumerate(listed):
+        span = retry.bounds(item) if isinstance(item, str) else None
         path = f"{field}[{position}]"
-        if found is None:
+        if span is None:
             reason = f'must be a string such as "2xx", "204" or "200-299", not {read.shown(item)}'
             wrong.add(InvalidRequest(path, reason))
-        elif found[0] > found[1]:
+        elif span[0] > span[1]:
             wrong.add(InvalidRequest(path, f"ends before it begins: {read.shown(item)}"))
     wrong.check()
-    return tuple(given)
+    return tuple(listed)
 
 
 @dataclass(frozen=True)

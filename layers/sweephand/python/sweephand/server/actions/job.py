@@ -27,10 +27,10 @@ MOST_HOPS = 10
 
 def _job_id(value: Any, path: str, _: Reading) -> str:
     """Reads the id. Only a run checks whether the job exists, because otherwise two jobs could not name each other."""
-    found = read.text(value, path, 1, 64)
-    if not is_uuid(found):
-        raise InvalidRequest(path, f"is not the id of a job: {read.shown(found)}")
-    return found
+    job_id = read.text(value, path, 1, 64)
+    if not is_uuid(job_id):
+        raise InvalidRequest(path, f"is not the id of a job: {read.shown(job_id)}")
+    return job_id
 
 
 @final

@@ -129,9 +129,9 @@ def checked(check: Callable[[str, GuardSettings], str]) -> Reader:
     """Returns a reader of AWS names. check: returns the value to store, or raises InvalidRequest without a member."""
 
     def reader(value: Any, path: str, reading: Reading) -> str:
-        found = read.text(value, path, 1, 2_048)
+        text = read.text(value, path, 1, 2_048)
         with within(path):
-            return check(found, reading.guard)
+            return check(text, reading.guard)
 
     return reader
 
@@ -143,8 +143,8 @@ def number(name: str, lowest: int, highest: int, **of_field: Any) -> Any:
 
 
 def _members_of(kind: type[Any]) -> Mapping[str, Member]:
-    found = {each.name: each.metadata[_MEMBER] for each in fields(kind) if _MEMBER in each.metadata}
-    return dict(sorted(found.items(), key=lambda each: each[1].name == "outcome"))
+    declared = {each.name: each.metadata[_MEMBER] for each in fields(kind) if _MEMBER in each.metadata}
+    return dict(sorted(declared.items(), key=lambda each: each[1].name == "outcome"))
 
 
 members_of: Callable[[type[Any]], Mapping[str, Member]] = cache(_members_of)  # type: ignore[assignment]
@@ -207,16 +207,16 @@ class Action(ABC):
         """Reads the members that a caller sent; `retry` is read elsewhere. Raises InvalidRequest with all mistakes."""
         wrong = Mistakes()
         members = members_of(cls)
-        given = read.members(fields, field, cls.known_members(), wrong)
+        sent = read.members(fields, field, cls.known_members(), wrong)
         reading = Reading(cls.kind, guard)
         for attribute, each in members.items():
-            if each.name in given:
-                reading.values[attribute] = wrong.of(each.read, given[each.name], below(field, each.name), reading)
+            if each.name in sent:
+                reading.values[attribute] = wrong.of(each.read, sent[each.name], below(field, each.name), reading)
             elif each.required:
                 wrong.add(InvalidRequest(below(field, each.name), "is required"))
-        brought = wrong.of(parse_payload, given, field)
+        own = wrong.of(parse_payload, sent, field)
         wrong.check()
-        where, payload = brought
+        where, payload = own
         made = cls(**reading.values, payload=payload, secrets=reading.secrets)
         wrong.of(made.check, field, guard)
         if payload is not None:

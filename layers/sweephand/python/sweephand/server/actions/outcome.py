@@ -90,11 +90,11 @@ def read_record(rules: type[R], value: object, field: str, reading: Reading) -> 
     """Reads a member that is an object with members of its own. Raises InvalidRequest with all mistakes."""
     wrong = Mistakes()
     members = {each.name: (attribute, each) for attribute, each in members_of(rules).items()}
-    given: Mapping[str, Any] = read.members(value, field, members, wrong)
+    sent: Mapping[str, Any] = read.members(value, field, members, wrong)
     made = {
-        attribute: wrong.of(each.read, given[name], below(field, name), reading)
+        attribute: wrong.of(each.read, sent[name], below(field, name), reading)
         for name, (attribute, each) in members.items()
-        if name in given
+        if name in sent
     }
     wrong.check()
     return rules(**made)

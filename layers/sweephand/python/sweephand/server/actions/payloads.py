@@ -33,15 +33,15 @@ class BadPayloadError(Exception):
     """A payload that does not fit the action: it was stored for another form of it, or for another schedule."""
 
 
-def parse_payload(given: Mapping[str, Any], field: str) -> tuple[str, Payload | None]:
+def parse_payload(members: Mapping[str, Any], field: str) -> tuple[str, Payload | None]:
     """Returns the path of the member that contains the payload, and the payload. Raises InvalidRequest."""
-    if "body" not in given:
+    if "body" not in members:
         path = below(field, "payload")
-        return path, json_payload(given["payload"], path) if "payload" in given else None
+        return path, json_payload(members["payload"], path) if "payload" in members else None
     path = below(field, "body")
-    if "payload" in given:
+    if "payload" in members:
         raise InvalidRequest(path, "is given in addition to `payload`: leave out one of them")
-    return path, Payload(read.text(given["body"], path, 0, MAX_PAYLOAD), is_json=False)
+    return path, Payload(read.text(members["body"], path, 0, MAX_PAYLOAD), is_json=False)
 
 
 def check_size(payload: Payload, field: str, most: int = MAX_PAYLOAD) -> None:

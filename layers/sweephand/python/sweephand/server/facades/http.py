@@ -115,14 +115,14 @@ def _body(event: Mapping[str, Any], headers: Mapping[str, str]) -> bytes:
 def _query(raw: str) -> dict[str, str]:
     if len(raw) > LONGEST_QUERY:
         raise InvalidRequest(None, f"the query is longer than {LONGEST_QUERY} characters", code="INVALID_QUERY")
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for pair in filter(None, raw.split("&")):
         name, _, value = pair.partition("=")
         name = _decoded(name.replace("+", " "), None, "the name of a parameter ")
-        if name in found:
+        if name in parameters:
             raise InvalidRequest(name[:100], "is given twice", code="INVALID_QUERY")
-        found[name] = _decoded(value.replace("+", " "), name)
-    return found
+        parameters[name] = _decoded(value.replace("+", " "), name)
+    return parameters
 
 
 def _decoded(text: str, name: str | None, subject: str = "") -> str:
@@ -225,12 +225,12 @@ def _match(pattern: Sequence[str], path: Sequence[str], *, any_case: bool) -> di
     if len(pattern) != len(path):
         return None
     parameters: dict[str, str] = {}
-    for wanted, given in zip(pattern, path, strict=True):
+    for wanted, segment in zip(pattern, path, strict=True):
         parameter = _PARAMETER.fullmatch(wanted)
         if parameter is not None:
-            if not given:
+            if not segment:
                 return None
-            parameters[parameter[1]] = given
-        elif wanted != given and not (any_case and wanted.lower() == given.lower()):
+            parameters[parameter[1]] = segment
+        elif wanted != segment and not (any_case and wanted.lower() == segment.lower()):
             return None
     return parameters

@@ -100,19 +100,19 @@ def parse(value: object, field: str, guard: GuardSettings) -> tuple[Authenticati
         raise InvalidRequest(below(field, "type"), reason)
     known = TYPES[kind]
     wrong = Mistakes()
-    given = read.members(value, field, ("type", *known), wrong)
+    sent = read.members(value, field, ("type", *known), wrong)
     members, secrets = {}, {}
     for name, member in known.items():
         path = below(field, name)
-        if name not in given:
+        if name not in sent:
             if member.required and not member.secret:
                 wrong.add(InvalidRequest(path, "is required"))
         elif not member.secret:
-            members[name] = wrong.of(member.read, given[name], path, guard)
-        elif given[name] == MASK:
+            members[name] = wrong.of(member.read, sent[name], path, guard)
+        elif sent[name] == MASK:
             secrets[PREFIX + name] = MASK
         else:
-            secrets[PREFIX + name] = wrong.of(member.read, given[name], path, guard)
+            secrets[PREFIX + name] = wrong.of(member.read, sent[name], path, guard)
     wrong.check()
     return Authentication(kind, members), secrets
 
@@ -266,7 +266,7 @@ TYPES: Mapping[str, Mapping[str, Member]] = {
 }
 
 
-def given(kind: str) -> tuple[dict[str, Schema], tuple[str, ...]]:
+def request_members(kind: str) -> tuple[dict[str, Schema], tuple[str, ...]]:
     """Returns the members of a type in a request, and those that are required."""
     members: Mapping[str, Schema] = {name: each.schema for name, each in TYPES[kind].items()}
     if kind == "clientCertificate":

@@ -55,18 +55,18 @@ def parse(value: Mapping[str, Any], field: str) -> tuple[dict[str, Any], str | N
     Returns no members and None for the PEM if the stored certificate is meant. `certificate` is part of responses and
     is ignored. Raises InvalidRequest.
     """
-    given = read.members(value, field, ("type", *GIVEN))
-    brought = [name for name in ("pfx", "pem") if given.get(name, MASK) != MASK]
-    if len(brought) == 2:
+    members = read.members(value, field, ("type", *GIVEN))
+    forms = [name for name in ("pfx", "pem") if members.get(name, MASK) != MASK]
+    if len(forms) == 2:
         raise InvalidRequest(below(field, "pem"), "is given in addition to `pfx`: leave out one of them")
-    password = _password(given.get("password", MASK), below(field, "password"))
-    if not brought:
+    password = _password(members.get("password", MASK), below(field, "password"))
+    if not forms:
         if password is not None:
             raise InvalidRequest(below(field, "password"), "is given without pfx and pem")
         return {}, None
-    path = below(field, brought[0])
-    blob = read.text(given[brought[0]], path, 1, MAX_GIVEN)
-    pem, certificate = _from_pfx(blob, password, path) if brought == ["pfx"] else _from_pem(blob, password, path)
+    path = below(field, forms[0])
+    blob = read.text(members[forms[0]], path, 1, MAX_GIVEN)
+    pem, certificate = _from_pfx(blob, password, path) if forms == ["pfx"] else _from_pem(blob, password, path)
     if len(pem) > MAX_PEM:
         raise InvalidRequest(
             path, f"makes a PEM of more than {MAX_PEM:,} bytes: leave out certificates that the target has"
@@ -80,12 +80,12 @@ def _password(value: object, field: str) -> bytes | None:
     return read.text(value, field, 0, 1_024).encode() or None
 
 
-def _from_pfx(given: str, password: bytes | None, field: str) -> tuple[str, x509.Certificate]:
+def _from_pfx(encoded: str, password: bytes | None, field: str) -> tuple[str, x509.Certificate]:
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - see above
     from cryptography.hazmat.primitives.serialization import pkcs12  # noqa: PLC0415
 
     try:
-        blob = base64.b64decode("".join(given.split()), validate=True)
+        blob = base64.b64decode("".join(encoded.split()), validate=True)
     except ValueError as wrong:
         raise InvalidRequest(field, "is not Base64") from wrong
     try:
@@ -97,20 +97,20 @@ def _from_pfx(given: str, password: bytes | None, field: str) -> tuple[str, x509
     return _written(key, [certificate, *others], field)
 
 
-def _from_pem(given: str, password: bytes | None, field: str) -> tuple[str, x509.Certificate]:
+def _from_pem(text: str, password: bytes | None, field: str) -> tuple[str, x509.Certificate]:
     from cryptography import x509  # noqa: PLC0415 - see above
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
-    found = _KEY.search(given)
-    if found is None:
+    match = _KEY.search(text)
+    if match is None:
         raise InvalidRequest(field, "must contain a private key")
     try:
-        key = load_pem_private_key(found[0].encode(), password)
+        key = load_pem_private_key(match[0].encode(), password)
     except (ValueError, TypeError, UnsupportedAlgorithm) as wrong:
         raise InvalidRequest(field, f"the private key {_WRONG_PASSWORD}") from wrong
     try:
-        certificates = x509.load_pem_x509_certificates(given.encode())
+        certificates = x509.load_pem_x509_certificates(text.encode())
     except ValueError as wrong:
         raise InvalidRequest(field, "must contain a certificate that can be read") from wrong
     return _written(key, certificates, field)

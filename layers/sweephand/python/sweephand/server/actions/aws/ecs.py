@@ -52,8 +52,8 @@ _GONE = frozenset({"InvalidParameterException", "ClusterNotFoundException"})
 
 
 def _command(value: Any, path: str, _: Reading) -> tuple[str, ...]:
-    given = read.listed(value, path, MOST_ARGUMENTS, "a list of strings")
-    return tuple(_plain(each, f"{path}[{n}]") for n, each in enumerate(given))
+    listed = read.listed(value, path, MOST_ARGUMENTS, "a list of strings")
+    return tuple(_plain(each, f"{path}[{n}]") for n, each in enumerate(listed))
 
 
 def _environment(value: Any, path: str, reading: Reading) -> tuple[str, ...]:

@@ -44,10 +44,10 @@ class AzureAction(Webhook):
 
 def entity(value: Any, path: str, _: Reading) -> str:
     """Reads the name of a queue or topic, which becomes the path of its URL."""
-    found = _entity(value, path)
-    if ".." in found or "//" in found:
+    name = _entity(value, path)
+    if ".." in name or "//" in name:
         raise InvalidRequest(path, "must not contain // or ..")
-    return found
+    return name
 
 
 _LENGTH = (1, 260)

@@ -42,26 +42,26 @@ def parse(value: object, field: str, guard: GuardSettings) -> dict[str, dict[str
     if len(value) > MOST:
         raise InvalidRequest(field, f"must have at most {MOST} members")
     made: dict[str, dict[str, str]] = {}
-    for place, given in value.items():
+    for place, redirect in value.items():
         path = below(field, place)
         if not _PLACE.fullmatch(place):
             raise InvalidRequest(path, "must be named account/queue or namespace/entity")
         if place.lower() in made:
             raise InvalidRequest(path, "appears twice (upper and lower case are the same)")
-        made[place.lower()] = _redirect(given, path, guard)
+        made[place.lower()] = _redirect(redirect, path, guard)
     return made
 
 
 def _redirect(value: object, field: str, guard: GuardSettings) -> dict[str, str]:
-    given = read.members(value, field, MEMBERS)
-    arns = [read.required(given, name, field) for name in ("targetArn", "roleArn")]
+    members = read.members(value, field, MEMBERS)
+    arns = [read.required(members, name, field) for name in ("targetArn", "roleArn")]
     target = read.text(arns[0], below(field, "targetArn"), 1, 2_048)
     role = read.text(arns[1], below(field, "roleArn"), 1, 2_048)
     with within(below(field, "targetArn")):
         check_target(target, service_of(target), guard.aws)
     with within(below(field, "roleArn")):
         check_role(role, guard.aws)
-    form = read.one_of(given.get("format", FORMATS[0]), below(field, "format"), FORMATS)
+    form = read.one_of(members.get("format", FORMATS[0]), below(field, "format"), FORMATS)
     return {"targetArn": target, "roleArn": role, "format": form}
 
 
@@ -70,7 +70,7 @@ def service_of(arn: str) -> str:
     return "sns" if arn.split(":")[2:3] == ["sns"] else "sqs"
 
 
-def brought(broker: Mapping[str, Any], custom: Mapping[str, str], call: Call) -> dict[str, str]:
+def message_attributes(broker: Mapping[str, Any], custom: Mapping[str, str], call: Call) -> dict[str, str]:
     """Returns the properties of a Service Bus message as attributes of SQS or SNS.
 
     broker: the broker's properties, as JSON in BrokerProperties; no attribute if there are none. custom: the sender's
@@ -101,8 +101,8 @@ def instead(
     texts: the message by format. attributes: in addition to those of the run. session: the group within a FIFO queue or
     topic if it is valid as one; else the group is the job's id.
     """
-    found = {key.lower(): redirect for key, redirect in call.redirects.items()}
-    redirect = found.get(place.lower())
+    redirects = {key.lower(): redirect for key, redirect in call.redirects.items()}
+    redirect = redirects.get(place.lower())
     if redirect is None:
         return None
     action = (sns.Sns if service_of(redirect["targetArn"]) == "sns" else sqs.Sqs)(

@@ -67,31 +67,33 @@ _BROKERED: Members = {
 
 def _authentication(value: Any, path: str, reading: Reading) -> str:
     """Reads the key's name, and the key if it was given."""
-    given = read.members(read.an_object(value, path, secret=True), path, ("type", "sasKeyName", "sasKey"))
-    read.one_of(given.get("type"), below(path, "type"), ("sharedAccessKey",), secret=True)
-    name = read.text(read.required(given, "sasKeyName", path), below(path, "sasKeyName"), 1, 256)
+    members = read.members(read.an_object(value, path, secret=True), path, ("type", "sasKeyName", "sasKey"))
+    read.one_of(members.get("type"), below(path, "type"), ("sharedAccessKey",), secret=True)
+    name = read.text(read.required(members, "sasKeyName", path), below(path, "sasKeyName"), 1, 256)
     if not _KEY_NAME.fullmatch(name):
         raise InvalidRequest(below(path, "sasKeyName"), "must be visible ASCII without spaces")
-    if given.get("sasKey", MASK) != MASK:
-        reading.keep({SAS_KEY: read.text(given["sasKey"], below(path, "sasKey"), 1, MAX_SECRET // 4)})
+    if members.get("sasKey", MASK) != MASK:
+        reading.keep({SAS_KEY: read.text(members["sasKey"], below(path, "sasKey"), 1, MAX_SECRET // 4)})
     return name
 
 
 def _properties(value: Any, field: str, _: Reading) -> dict[str, Any]:
-    given = read.members(value, field, PROPERTIES)
+    members = read.members(value, field, PROPERTIES)
     made: dict[str, Any] = {
-        name: read.text(given[name], below(field, name), 1, longest) for name, longest in TEXTS.items() if name in given
+        name: read.text(members[name], below(field, name), 1, longest)
+        for name, longest in TEXTS.items()
+        if name in members
     }
     if not _CONTENT_TYPE.fullmatch(made.get("contentType", "-")):
         raise InvalidRequest(below(field, "contentType"), "must be visible ASCII, without spaces at its ends")
-    if "forcePersistence" in given:
-        made["forcePersistence"] = read.flag(given["forcePersistence"], below(field, "forcePersistence"))
-    if "scheduledEnqueueTimeUtc" in given:
-        at = parse_instant(given["scheduledEnqueueTimeUtc"], below(field, "scheduledEnqueueTimeUtc"))
+    if "forcePersistence" in members:
+        made["forcePersistence"] = read.flag(members["forcePersistence"], below(field, "forcePersistence"))
+    if "scheduledEnqueueTimeUtc" in members:
+        at = parse_instant(members["scheduledEnqueueTimeUtc"], below(field, "scheduledEnqueueTimeUtc"))
         made["scheduledEnqueueTimeUtc"] = text(at)
-    if "timeToLiveSeconds" in given:
+    if "timeToLiveSeconds" in members:
         path = below(field, "timeToLiveSeconds")
-        made["timeToLiveSeconds"] = read.whole(given["timeToLiveSeconds"], path, 1, LONGEST_LIFE_S)
+        made["timeToLiveSeconds"] = read.whole(members["timeToLiveSeconds"], path, 1, LONGEST_LIFE_S)
     return made
 
 
@@ -175,9 +177,9 @@ class ServiceBus(azure.AzureAction):
 
     def redirected(self, call: Call, outbound: Outbound) -> Outcome | None:
         texts = dict.fromkeys(redirects.FORMATS, message(call))
-        brought = redirects.brought(self._with_content_type(call), self.custom, call)
+        attributes = redirects.message_attributes(self._with_content_type(call), self.custom, call)
         session, where = self.properties.get("sessionId"), f"{self.namespace}/{self.entity}"
-        return redirects.instead(where, texts, self.outcome, call, outbound, attributes=brought, session=session)
+        return redirects.instead(where, texts, self.outcome, call, outbound, attributes=attributes, session=session)
 
     def post(self, call: Call, settings: GuardSettings) -> Post:
         """Returns the message with its signature and properties."""

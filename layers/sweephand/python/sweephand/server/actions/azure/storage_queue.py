@@ -36,9 +36,9 @@ _NAMESPACES = 'xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://ww
 
 def _token(value: Any, path: str, reading: Reading) -> str:
     """Reads a token without anything before its question mark, because users paste the whole address."""
-    given = read.text(value, path, 1, MAX_SECRET)
-    token = given.partition("?")[2] if "?" in given else given
-    if given != MASK and not _TOKEN.fullmatch(token):
+    text = read.text(value, path, 1, MAX_SECRET)
+    token = text.partition("?")[2] if "?" in text else text
+    if text != MASK and not _TOKEN.fullmatch(token):
         raise InvalidRequest(path, "must be the query of an address: sv=...&sig=...")
     reading.keep({SAS_TOKEN: token})
     return MASK

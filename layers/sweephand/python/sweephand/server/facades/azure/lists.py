@@ -15,17 +15,17 @@ PAGE = MOST = 100
 
 def filters_of(ctx: Context, fields: dict[str, tuple[str, ...]]) -> dict[str, str]:
     """Returns the value of each field that `$filter` names. fields: the values that each may have."""
-    given = ctx.query.get("$filter")
-    if given is None:
+    text = ctx.query.get("$filter")
+    if text is None:
         return {}
-    words = given.split()
+    words = text.split()
     clauses = [words[n : n + 3] for n in range(0, len(words), 4)]
     wanted = dict(_clause(clause, fields) for clause in clauses[: len(fields) + 1])
     joined = len(words) % 4 == 3 and all(word.lower() == "and" for word in words[3::4])
     if "" in wanted.values() or len(wanted) < len(clauses) or not joined:
         forms = " or ".join(f"{field} eq '{'|'.join(values)}'" for field, values in fields.items())
         both = ", or both with and between them" if len(fields) > 1 else ""
-        raise must_be("$filter", f"{forms}{both}", given)
+        raise must_be("$filter", f"{forms}{both}", text)
     return wanted
 
 
@@ -55,16 +55,16 @@ def page_of(ctx: Context) -> Page:
 
 
 def _number(ctx: Context, name: str, lowest: int, highest: int) -> int | None:
-    given = ctx.query.get(name)
-    return None if given is None else number(given, name, lowest, highest)
+    text = ctx.query.get(name)
+    return None if text is None else number(text, name, lowest, highest)
 
 
 def page(ctx: Context, items: Iterable[Any]) -> dict[str, Any]:
     """Returns a page of a list: at most `$top` items; without it 100, and a link to the next page if there are more."""
     asked = page_of(ctx)
-    found = list(islice(items, asked.skip, asked.end))
-    more = asked.top is None and len(found) > PAGE
-    return {"value": found[:PAGE], "nextLink": next_link(ctx, skip=asked.skip + PAGE) if more else None}
+    listed = list(islice(items, asked.skip, asked.end))
+    more = asked.top is None and len(listed) > PAGE
+    return {"value": listed[:PAGE], "nextLink": next_link(ctx, skip=asked.skip + PAGE) if more else None}
 
 
 def next_link(ctx: Context, **changes: object) -> str:

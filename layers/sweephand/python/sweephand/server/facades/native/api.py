@@ -87,11 +87,11 @@ class NativeApi(Api):
 
     def _near(self, request: Request) -> str | None:
         """Returns the similar path of a route: with the version, without a trailing slash, or with a similar name."""
-        given = request.path[:-1] if request.path[-1:] == ("",) else request.path
-        for path in (given, ("v1", *given)):
+        path_given = request.path[:-1] if request.path[-1:] == ("",) else request.path
+        for path in (path_given, ("v1", *path_given)):
             if self.routes.find(request.method, path):
                 return "/".join(path)
-        return near_names.nearest("/".join(given), self.routes.of_length(given))
+        return near_names.nearest("/".join(path_given), self.routes.of_length(path_given))
 
     def no_such_method(self, request: Request, taken: str) -> Answer:
         reason = f"this path does not take {request.method[:20]}: it takes {taken}"

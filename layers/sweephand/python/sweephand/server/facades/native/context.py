@@ -61,10 +61,10 @@ class Context(RequestContext):
 
     def id(self, name: str) -> str:
         """Returns a path parameter that is an id. Raises NotFound if it is not an id."""
-        given = self.parameters[name]
-        if not is_uuid(given):
-            raise NotFound(f"no such {name}{_no_id(name, given)}")
-        return given
+        text = self.parameters[name]
+        if not is_uuid(text):
+            raise NotFound(f"no such {name}{_no_id(name, text)}")
+        return text
 
     def plain(self, name: str, *, made_as: str | None = None) -> str:
         """Returns a path parameter that is a plain name. Raises NotFound if it is not one.
@@ -72,24 +72,24 @@ class Context(RequestContext):
         made_as: the parameter's name in messages, for a request that creates what it names. Such a request gets
         InvalidRequest instead.
         """
-        given = self.parameters[name]
+        text = self.parameters[name]
         if made_as is not None:
-            shapes.check_plain(fields.text(given, made_as, 1, 128), made_as)
-        if not shapes.is_plain(given):
+            shapes.check_plain(fields.text(text, made_as, 1, 128), made_as)
+        if not shapes.is_plain(text):
             raise NotFound(f"no such {name.replace('_', ' ')}")
-        return given
+        return text
 
-    def job_of(self, given: object, *, code: str | None = None) -> str:
+    def job_of(self, named: object, *, code: str | None = None) -> str:
         """Returns the id of the job in a filter `jobId`, which may be the integer id of SAP's API.
 
         Raises InvalidRequest, and NotFound for an integer that no job of the tenant has.
         """
-        if isinstance(given, str) and is_uuid(given):
-            return given
-        if isinstance(given, str) and _INTEGER.fullmatch(given):
-            return integer_ids.job_with(self.world, self.tenant, int(given)).id
-        advice = by_name(given) if isinstance(given, str) else ""
-        raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(given)}{advice}", code=code)
+        if isinstance(named, str) and is_uuid(named):
+            return named
+        if isinstance(named, str) and _INTEGER.fullmatch(named):
+            return integer_ids.job_with(self.world, self.tenant, int(named)).id
+        advice = by_name(named) if isinstance(named, str) else ""
+        raise InvalidRequest("jobId", f"is not the id of a job: {fields.shown(named)}{advice}", code=code)
 
     def run(self, name: str = "run") -> tuple[str, str]:
         """Returns the owner and uuid of the run that a path parameter names."""
@@ -140,9 +140,9 @@ class Context(RequestContext):
         fits: returns whether a cursor's mark may belong to this list.
         """
         limit, last = self.page(fits)
-        found = list(islice(rows(last[0] if last else None, limit + 1), limit + 1))
-        cursor = self.cursor(mark(found[limit - 1])) if len(found) > limit else None
-        return Answer(200, {"items": [show(each) for each in found[:limit]], "nextCursor": cursor})
+        listed = list(islice(rows(last[0] if last else None, limit + 1), limit + 1))
+        cursor = self.cursor(mark(listed[limit - 1])) if len(listed) > limit else None
+        return Answer(200, {"items": [show(each) for each in listed[:limit]], "nextCursor": cursor})
 
     def cursor(self, *mark: str) -> str:
         """Returns the cursor of the next page."""
@@ -156,21 +156,21 @@ class Context(RequestContext):
 
     def if_match(self) -> int | None:
         """Returns the revision that the caller expects; None without the header or with *."""
-        given = self.request.headers.get("if-match")
-        if given is None or given.strip() == "*":
+        header = self.request.headers.get("if-match")
+        if header is None or header.strip() == "*":
             return None
-        found = _ETAG.fullmatch(given.strip())
-        if not found:
+        match = _ETAG.fullmatch(header.strip())
+        if not match:
             raise InvalidRequest("If-Match", 'must be one ETag in double quotes, such as "3"', code="INVALID_QUERY")
-        return int(found[1])
+        return int(match[1])
 
     def by(self, operation: Operation = Operation.CHANGE) -> By:
         """Returns the author of a change, for the change log, with the reason that the caller gives in a header."""
-        given = self.request.headers.get(REASON_HEADER.lower())
-        if given is None:
+        header = self.request.headers.get(REASON_HEADER.lower())
+        if header is None:
             return By(operation, self.actor)
         with in_query():
-            return By(operation, self.actor, fields.line(given, REASON_HEADER, LONGEST_REASON))
+            return By(operation, self.actor, fields.line(header, REASON_HEADER, LONGEST_REASON))
 
     @property
     def actor(self) -> str:
@@ -193,13 +193,13 @@ class Context(RequestContext):
         return None if self.caller.provider and named is None else self.caller.acting_for(named)
 
     def once(self) -> Once | None:
-        given = self.request.headers.get("idempotency-key")
-        if given is None:
+        header = self.request.headers.get("idempotency-key")
+        if header is None:
             return None
-        if not _KEY.fullmatch(given):
+        if not _KEY.fullmatch(header):
             raise InvalidRequest("Idempotency-Key", "must have 1 to 255 visible ASCII characters", code="INVALID_QUERY")
         path = "/".join(self.request.path)
-        key = hashlib.sha256(f"{self.request.method} {path} {given}".encode()).hexdigest()
+        key = hashlib.sha256(f"{self.request.method} {path} {header}".encode()).hexdigest()
         return Once(key, hashlib.sha256(_canonical(self.request.body or b"{}")).hexdigest())
 
     def hop(self) -> int:
@@ -207,39 +207,39 @@ class Context(RequestContext):
 
         Raises Conflict if there are too many. A malformed number is ignored.
         """
-        given = self.request.headers.get(HOP_HEADER, "")
-        hop = int(given) if _HOP.fullmatch(given) else 0
+        header = self.request.headers.get(HOP_HEADER, "")
+        hop = int(header) if _HOP.fullmatch(header) else 0
         if hop > MOST_HOPS:
             raise Conflict(f"{MOST_HOPS} runs in a row have already started each other (header Sweephand-Hop)")
         return hop
 
     def text(self, name: str, longest: int) -> str | None:
         """Reads a query parameter of 1 to `longest` characters."""
-        given = self.query.get(name)
+        value = self.query.get(name)
         with in_query():
-            return None if given is None else fields.text(given, name, 1, longest)
+            return None if value is None else fields.text(value, name, 1, longest)
 
     def collection(self) -> str | None:
         """Reads the query parameter `collection`. Raises InvalidRequest if it is unknown, on the first page only."""
-        given = self.text("collection", 128)
-        if given is None or "cursor" in self.query:
-            return given
+        named = self.text("collection", 128)
+        if named is None or "cursor" in self.query:
+            return named
         with in_query():
-            tenancy.check_collection(self.world, self.tenant, given)
-        return given
+            tenancy.check_collection(self.world, self.tenant, named)
+        return named
 
     def choice(self, name: str, choices: frozenset[str]) -> str | None:
-        given = self.query.get(name)
+        value = self.query.get(name)
         with in_query():
-            return None if given is None else fields.one_of(given, name, choices)
+            return None if value is None else fields.one_of(value, name, choices)
 
     def include(self, choices: frozenset[str]) -> frozenset[str]:
         """Reads `?include=a,b`."""
-        given = frozenset(filter(None, self.query.get("include", "").split(",")))
+        parts = frozenset(filter(None, self.query.get("include", "").split(",")))
         with in_query():
-            for each in sorted(given - choices):
+            for each in sorted(parts - choices):
                 fields.one_of(each, "include", choices)
-        return given
+        return parts
 
 
 @contextmanager
@@ -254,18 +254,18 @@ def helpful(body: object, now: datetime, *, change: bool = False) -> Iterator[No
         raise hints.improved(wrong, body, now, change=change) from wrong
 
 
-def _no_id(kind: str, given: str) -> str:
+def _no_id(kind: str, text: str) -> str:
     """Returns the end of the message for a path parameter that is not an id."""
     if kind == "job":
-        return f": paths name ids{by_name(given)}"
-    return f": {fields.shown(given)} is not the id of {'an' if kind[0] in 'aeio' else 'a'} {kind}"
+        return f": paths name ids{by_name(text)}"
+    return f": {fields.shown(text)} is not the id of {'an' if kind[0] in 'aeio' else 'a'} {kind}"
 
 
-def by_name(given: str) -> str:
+def by_name(text: str) -> str:
     """Returns the advice for a caller who used a job's name as its id."""
-    if not fields.is_visible(given):
+    if not fields.is_visible(text):
         return ""
-    return f"; GET /v1/jobs?name={quote(given[:128], safe='')} finds a job by its name"
+    return f"; GET /v1/jobs?name={quote(text[:128], safe='')} finds a job by its name"
 
 
 def _canonical(body: bytes) -> bytes:

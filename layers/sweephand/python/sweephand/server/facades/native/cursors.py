@@ -23,18 +23,18 @@ LARGEST_OFFSET = 999_999_999
 
 def limit_of(query: Mapping[str, str]) -> int:
     """Reads the size of a page: 1 to 200, 50 by default."""
-    given = number(query, "limit", 1, LARGEST_LIMIT)
-    return DEFAULT_LIMIT if given is None else given
+    limit = number(query, "limit", 1, LARGEST_LIMIT)
+    return DEFAULT_LIMIT if limit is None else limit
 
 
 def offset_of(query: Mapping[str, str]) -> int:
     """Reads how many items to skip; 0 by default."""
-    given = number(query, "offset", 0, LARGEST_OFFSET)
-    if given is None:
+    offset = number(query, "offset", 0, LARGEST_OFFSET)
+    if offset is None:
         return 0
     if "cursor" in query:
         raise InvalidRequest("offset", "has no effect with `cursor`: give only one of them", code="INVALID_QUERY")
-    return given
+    return offset
 
 
 def write(place: str, query: Mapping[str, str], mark: tuple[str, ...]) -> str:
@@ -47,18 +47,18 @@ def read(place: str, query: Mapping[str, str], *parts: Callable[[str], bool]) ->
 
     Raises InvalidRequest(INVALID_CURSOR). A forged mark in the right form is a position in the caller's own list.
     """
-    given = query.get("cursor")
-    if given is None:
+    text = query.get("cursor")
+    if text is None:
         return None
     wrong = InvalidRequest(
         "cursor",
         "belongs to another list or query: send nextCursor of the previous page with the same query",
         code="INVALID_CURSOR",
     )
-    if not _CURSOR.fullmatch(given):
+    if not _CURSOR.fullmatch(text):
         raise wrong
     try:
-        members = json.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)))
+        members = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (binascii.Error, ValueError, RecursionError) as unreadable:
         raise wrong from unreadable
     if not isinstance(members, list) or not all(isinstance(each, str) for each in members):

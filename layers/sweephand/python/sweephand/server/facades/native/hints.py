@@ -45,10 +45,10 @@ def improved(wrong: InvalidRequest, body: object, now: datetime, *, change: bool
         mistakes.add(wrong)
         for path, timing in () if change else _timings(body):
             collect(timing, path, now, mistakes)
-    found = mistakes.all
+    listed = mistakes.all
     with limited(_MOST_STEPS):
-        first, *others = (_with_hint(each, body, now, change=change) for each in found[:MOST_SHOWN])
-    return first.alone((*others, *found[MOST_SHOWN:]))
+        first, *others = (_with_hint(each, body, now, change=change) for each in listed[:MOST_SHOWN])
+    return first.alone((*others, *listed[MOST_SHOWN:]))
 
 
 def _timings(body: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -63,10 +63,10 @@ def _timings(body: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield f"schedules[{n}]", each
 
 
-def collect(given: Mapping[str, Any], path: str, now: datetime, mistakes: Mistakes) -> None:
+def collect(schedule: Mapping[str, Any], path: str, now: datetime, mistakes: Mistakes) -> None:
     """Adds all mistakes of a timing: removes each invalid member and reads the rest again."""
     members = {
-        name: value for name, value in given.items() if name in TIMING_MEMBERS - {"calendars"} and value is not None
+        name: value for name, value in schedule.items() if name in TIMING_MEMBERS - {"calendars"} and value is not None
     }
     if not members.keys() & NOTATIONS.keys():
         return
@@ -120,32 +120,32 @@ def _hint(wrong: InvalidRequest, body: object, now: datetime, *, change: bool) -
 
 
 def _of_two(wrong: InvalidRequest, *, change: bool) -> str | None:
-    found = re.search(r"(\w+) is given too", wrong.reason)
+    match = re.search(r"(\w+) is given too", wrong.reason)
     if not change:
         return "leave out the others"
-    if found is None:
+    if match is None:
         return None
-    return f'to change the notation, remove the former one: "{found[1]}": null'
+    return f'to change the notation, remove the former one: "{match[1]}": null'
 
 
 def _value(body: object, field: str) -> object:
     """Returns the value at a path of the body; None if there is none."""
-    there: object = body
+    value: object = body
     for piece in re.findall(r"[^.\[\]]+", field):
-        if isinstance(there, Mapping):
-            there = there.get(piece)
-        elif isinstance(there, list) and piece.isdigit() and int(piece) < len(there):
-            there = there[int(piece)]
+        if isinstance(value, Mapping):
+            value = value.get(piece)
+        elif isinstance(value, list) and piece.isdigit() and int(piece) < len(value):
+            value = value[int(piece)]
         else:
             return None
-    return there
+    return value
 
 
 def _clock(body: object, field: str) -> dict[str, Any]:
     """Returns the members next to a notation that decide about its wall times, if they are valid."""
     owner = _value(body, field.rpartition(".")[0]) if "." in field else body
-    given = owner if isinstance(owner, Mapping) else {}
-    clock = {name: given[name] for name in ("timezone", "dstGap", "dstOverlap") if given.get(name) is not None}
+    members = owner if isinstance(owner, Mapping) else {}
+    clock = {name: members[name] for name in ("timezone", "dstGap", "dstOverlap") if members.get(name) is not None}
     with suppress(InvalidRequest):
         parse({"at": "2027-01-01T00:00:00", **clock}, now=EPOCH)
         return clock
@@ -204,5 +204,5 @@ def _either(pieces: list[str]) -> list[str]:
 
 def _weekdays_from_one(pieces: list[str]) -> list[str]:
     """Converts weekdays: five fields count Sunday as 0 or 7, eventBridge as 1."""
-    weekday = re.sub(r"(?<![#\d])[0-7](?!\d)", lambda found: str(int(found[0]) % 7 + 1), pieces[4])
+    weekday = re.sub(r"(?<![#\d])[0-7](?!\d)", lambda match: str(int(match[0]) % 7 + 1), pieces[4])
     return [*pieces[:4], weekday]

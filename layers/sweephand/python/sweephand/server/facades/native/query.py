@@ -27,23 +27,23 @@ def in_query() -> Iterator[None]:
 
 def number(query: Query, name: str, lowest: int, highest: int) -> int | None:
     """Returns a parameter that is a whole number within bounds; None if it is absent."""
-    given = query.get(name)
-    if given is None:
+    text = query.get(name)
+    if text is None:
         return None
     with in_query():
-        return fields.number(given, name, lowest, highest)
+        return fields.number(text, name, lowest, highest)
 
 
 def instant(query: Query, name: str, read: Callable[[object, str], datetime] = parse_instant) -> datetime | None:
     """Returns a parameter that is an instant; None if it is absent."""
-    given = query.get(name)
+    text = query.get(name)
     with in_query():
-        return None if given is None else read(given, name)
+        return None if text is None else read(text, name)
 
 
 def exact_instant(value: object, field: str) -> datetime:
     """Returns an RFC 3339 instant with milliseconds, so that a run's `plannedAt` can be a bound of a list."""
-    found = _FRACTION.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _FRACTION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return parse_instant(value, field)
-    return parse_instant(found[1] + found[3], field) + timedelta(milliseconds=int(found[2][:3].ljust(3, "0")))
+    return parse_instant(match[1] + match[3], field) + timedelta(milliseconds=int(match[2][:3].ljust(3, "0")))

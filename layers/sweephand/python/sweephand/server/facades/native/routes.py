@@ -32,7 +32,7 @@ ALL_RUNS = "List runs of a job, a schedule or several jobs; without a filter, th
 EXPORT_FILE = "Export up to a million runs to one file; the operation has the link"
 
 
-def rare(module: str, name: str) -> Operation:
+def on_demand(module: str, name: str) -> Operation:
     """Returns an operation that is imported on its first request, because few are about calendars or tenants."""
 
     def operation(ctx: Context) -> Answer:
@@ -46,7 +46,7 @@ def rare(module: str, name: str) -> Operation:
 
 
 @dataclass(frozen=True)
-class Below:
+class Branch:
     """The routes below a path. module: of operations that are given by name, which are rare.
 
     always: the settings of all routes. changing: the settings of routes that do more than read.
@@ -88,7 +88,7 @@ class Below:
     def _route(
         self, method: str, path: str, operation: Operation | str, summary: str, more: Mapping[str, Any]
     ) -> Route:
-        work = rare(self.module, operation) if isinstance(operation, str) else operation
+        work = on_demand(self.module, operation) if isinstance(operation, str) else operation
         return Route(method, self.path + path, work, summary=summary, **more)
 
 
@@ -96,40 +96,40 @@ ONE_RUN, ARCHIVE = "/runs/{failed_run}", "ArchiveRequest"
 OPEN = {"scope": None}
 BY_ERRORS = {"scope": ERRORS, "headers": ()}
 OF_KEYS = {"scope": ADMIN, "headers": ()}
-SERVICE = Below("", always=OPEN)
-JOBS = Below("/v1/jobs", "jobs.bulk")
-JOB = Below("/v1/jobs/{job}", "jobs.changes", changing={"scope": WRITE, "headers": LOGGED})
+SERVICE = Branch("", always=OPEN)
+JOBS = Branch("/v1/jobs", "jobs.bulk")
+JOB = Branch("/v1/jobs/{job}", "jobs.changes", changing={"scope": WRITE, "headers": LOGGED})
 SCHEDULE = replace(JOB, path="/v1/jobs/{job}/schedules/{schedule}", module="overview.explained")
-OVERVIEW = Below("/v1", "overview.timeline")
-JOB_SETS = Below("/v1/job-sets", "jobs.job_sets", changing={"scope": WRITE, "headers": (REASON_HEADER,)})
-EXPORTS = Below("/v1/runs:export")
-RUNS = Below("/v1/runs", changing={"scope": RUN, "headers": ()})
-ERROR_GROUPS = Below("/v1/errors", "runs.errors", changing=BY_ERRORS)
-ERROR = Below("/v1/errors/{error}", "runs.errors", changing=BY_ERRORS)
-REDIRECTS = Below("/v1/error-redirects", "runs.errors", changing=BY_ERRORS)
-OPERATIONS = Below(
+OVERVIEW = Branch("/v1", "overview.timeline")
+JOB_SETS = Branch("/v1/job-sets", "jobs.job_sets", changing={"scope": WRITE, "headers": (REASON_HEADER,)})
+EXPORTS = Branch("/v1/runs:export")
+RUNS = Branch("/v1/runs", changing={"scope": RUN, "headers": ()})
+ERROR_GROUPS = Branch("/v1/errors", "runs.errors", changing=BY_ERRORS)
+ERROR = Branch("/v1/errors/{error}", "runs.errors", changing=BY_ERRORS)
+REDIRECTS = Branch("/v1/error-redirects", "runs.errors", changing=BY_ERRORS)
+OPERATIONS = Branch(
     *("/v1/operations", "operations.operations"),
     {"scope": READ, "also": BEGINS, "tenant": False, "headers": ACTING},
 )
-COLLECTIONS = Below("/v1/collections")
-COLLECTION = Below("/v1/collections/{collection}")
-SIGNING_KEYS = Below("/v1/collections/{collection}/signing-keys", "tenants.signing", changing=OF_KEYS)
-CALENDARS = Below("/v1/calendars", "shared.calendars")
-APPLICATIONS = Below("/v1/applications", "runs.workers", changing={"scope": WRITE, "headers": ()})
-FLOW_KEYS = Below("/v1/flow-keys", "shared.flow_keys")
-MESSAGES = Below("/v1/messages", "messages.messages", changing={"scope": SEND, "also": (WRITE,)})
-CONSUMERS = Below("/v1/consumers", "shared.consumers", changing={"scope": RUN, "headers": ()})
-CREDENTIALS = Below("/v1/credentials", "tenants.credentials", {"scope": ADMIN, "tenant": False, "headers": ACTING})
-TENANTS = Below("/v1/tenants", "tenants.tenants", {"scope": PROVIDER, "tenant": False, "headers": ()})
+COLLECTIONS = Branch("/v1/collections")
+COLLECTION = Branch("/v1/collections/{collection}")
+SIGNING_KEYS = Branch("/v1/collections/{collection}/signing-keys", "tenants.signing", changing=OF_KEYS)
+CALENDARS = Branch("/v1/calendars", "shared.calendars")
+APPLICATIONS = Branch("/v1/applications", "runs.workers", changing={"scope": WRITE, "headers": ()})
+FLOW_KEYS = Branch("/v1/flow-keys", "shared.flow_keys")
+MESSAGES = Branch("/v1/messages", "messages.messages", changing={"scope": SEND, "also": (WRITE,)})
+CONSUMERS = Branch("/v1/consumers", "shared.consumers", changing={"scope": RUN, "headers": ()})
+CREDENTIALS = Branch("/v1/credentials", "tenants.credentials", {"scope": ADMIN, "tenant": False, "headers": ACTING})
+TENANTS = Branch("/v1/tenants", "tenants.tenants", {"scope": PROVIDER, "tenant": False, "headers": ()})
 SUBSCRIPTIONS = replace(TENANTS, path="/v1/tenants/{tenant}/subscriptions")
-WELL_KNOWN = Below("", "service.well_known", OPEN)
-PROBLEMS = Below("/problems", "service.problem_pages", {"scope": None, "media": (JSON, HTML)})
+WELL_KNOWN = Branch("", "service.well_known", OPEN)
+PROBLEMS = Branch("/problems", "service.problem_pages", {"scope": None, "media": (JSON, HTML)})
 
 ROUTES = Routes(
     [
         SERVICE.get("/v1/health", admin.health, "Read the version and, for providers, how late the sweep is", "Health"),
         SERVICE.get(
-            *("/v1/openapi.json", rare("document", "read"), "Read this description, as OpenAPI 3.1", "Document"),
+            *("/v1/openapi.json", on_demand("document", "read"), "Read this description, as OpenAPI 3.1", "Document"),
             headers=("If-None-Match", "Accept-Encoding"),
         ),
         JOBS.post("", jobs.create, "Create a job with its schedules", "JobDraft", "Job", headers=REASONED),
@@ -149,7 +149,7 @@ ROUTES = Routes(
             status=200,
         ),
         *(
-            Below(f"/v1/jobs:{verb}", "jobs.bulk").verb(
+            Branch(f"/v1/jobs:{verb}", "jobs.bulk").verb(
                 *("", f"{verb}_jobs", f"{words} the jobs that match the filters; more than 100 as an operation"),
                 *("BulkSwitch", takes),
                 headers=REASONED,
@@ -181,7 +181,7 @@ ROUTES = Routes(
         JOB.verb("/deactivate", jobs.deactivate, "Deactivate a job", "Job"),
         JOB.get("/next", jobs.next_run, "Read the next instant of a job", "NextRun"),
         JOB.get(
-            *("/occurrences", rare("runs.occurrences", "occurrences")),
+            *("/occurrences", on_demand("runs.occurrences", "occurrences")),
             *("List past and future occurrences of a job", "OccurrencePage"),
             query=(*PAGE, "scheduleId", "from", "until"),
         ),
@@ -203,12 +203,12 @@ ROUTES = Routes(
             *("/explain", "explain_schedule", "Explain what became of an instant, or will", "Explanation"),
             query=("at",),
         ),
-        Below(
+        Branch(
             "/v1/schedules:preview", always={"scope": READ, "also": (WRITE,), "headers": ACTING, "tenant": False}
         ).post(
             *(
                 "",
-                rare("jobs.preview", "preview_schedule"),
+                on_demand("jobs.preview", "preview_schedule"),
                 "Compute the next instants of a schedule that is not stored",
             ),
             *("PreviewRequest", "Preview"),
@@ -225,13 +225,13 @@ ROUTES = Routes(
             query=("since",),
         ),
         OVERVIEW.get(
-            *("/load", rare("overview.load", "read_load"), "Read how many runs are planned for the next 24 hours"),
+            *("/load", on_demand("overview.load", "read_load"), "Read how many runs are planned for the next 24 hours"),
             "Load",
         ),
         OVERVIEW.get(
             *(
                 "/attention",
-                rare("overview.attention", "list_attention"),
+                on_demand("overview.attention", "list_attention"),
                 "List what needs attention, with the next step",
             ),
             "Attention",
@@ -250,13 +250,13 @@ ROUTES = Routes(
         MESSAGES.delete("/{message}", "delete", "Revoke a message that has not begun", headers=(REASON_HEADER,)),
         RUNS.get("", runs.list_all, ALL_RUNS, "RunPage", query=(*PAGE, *RUNS_QUERY)),
         EXPORTS.get(
-            *("", rare("runs.export", "export_runs")),
+            *("", on_demand("runs.export", "export_runs")),
             *("Export runs, a thousand at a time, as CSV or JSON Lines", "RunsFile"),
             query=("format", "cursor", *RUNS_QUERY),
             media=FILES,
         ),
         EXPORTS.verb(
-            *("", rare("runs.export", "begin_export_files"), EXPORT_FILE, "Operation", "ExportRequest"),
+            *("", on_demand("runs.export", "begin_export_files"), EXPORT_FILE, "Operation", "ExportRequest"),
             scope=READ,
             status=202,
             headers=ONCE,
@@ -275,14 +275,14 @@ ROUTES = Routes(
             run_token=True,
         ),
         RUNS.post(
-            *("/{run}/claim", rare("runs.workers", "claim_run"), "Claim the run of a message, as a worker"),
+            *("/{run}/claim", on_demand("runs.workers", "claim_run"), "Claim the run of a message, as a worker"),
             *("ClaimRequest", "ClaimVerdict"),
             status=200,
         ),
         RUNS.post(
             *(
                 "/{run}/heartbeat",
-                rare("runs.workers", "heartbeat_run"),
+                on_demand("runs.workers", "heartbeat_run"),
                 "Extend the lease of a claimed run",
                 "Heartbeat",
                 "LeaseEnd",
@@ -292,7 +292,7 @@ ROUTES = Routes(
         RUNS.post(
             *(
                 "/{run}/settle",
-                rare("runs.workers", "settle_run"),
+                on_demand("runs.workers", "settle_run"),
                 "Report how a claimed run ended",
                 "TaskReport",
                 "Run",
@@ -303,14 +303,14 @@ ROUTES = Routes(
         RUNS.verb(
             *(
                 "/{run}/rerun",
-                rare("runs.redrives", "rerun_run"),
+                on_demand("runs.redrives", "rerun_run"),
                 "Run a finished run again, unchanged or with another payload",
             ),
             *("RunStarted", "RerunRequest"),
             status=202,
             headers=ONCE,
         ),
-        Below("/v1/errors:redrive", "runs.redrives", {"scope": ERRORS, "headers": ONCE}).post(
+        Branch("/v1/errors:redrive", "runs.redrives", {"scope": ERRORS, "headers": ONCE}).post(
             *("", "redrive_errors", "Run failed runs again, at a given rate", "RedriveRequest", "Redrive"),
             status=202,
         ),
@@ -318,8 +318,8 @@ ROUTES = Routes(
             *("", "list_all", "List unresolved failures, in groups", "ErrorGroupPage"),
             query=(*PAGE, "jobId", *SPAN),
         ),
-        Below("/v1/errors:summary").get(
-            *("", rare("runs.errors", "read_error_summary")),
+        Branch("/v1/errors:summary").get(
+            *("", on_demand("runs.errors", "read_error_summary")),
             *("Count open errors by job, job set, target or version", "ErrorSummary"),
             query=("groupBy", "jobId", *SPAN[:-1]),
         ),
@@ -500,7 +500,7 @@ ROUTES = Routes(
         PROBLEMS.get("", "list_problems", "List all problem types", "ProblemPages"),
         PROBLEMS.get("/{problem}", "read_problem", "Read the cause and the cure of a problem", "ProblemPage"),
         Route(
-            *("POST", "/oauth/token", rare("tenants.oauth", "token"), None),
+            *("POST", "/oauth/token", on_demand("tenants.oauth", "token"), None),
             body="form",
             summary="Get a token for client credentials",
             takes="TokenRequest",

@@ -21,28 +21,28 @@ MODES: Mapping[str, Kind] = {"run": Kind.MANUAL, "test": Kind.TEST}
 def run(body: object) -> tuple[str | None, str, Kind, Mapping[str, Any]]:
     """Returns the schedule of a manual run, what to do if another run is active, the run's kind, and all members."""
     wrong = Mistakes()
-    given = fields.members(body, "", ("scheduleId", "ifActive", "mode", "payload", "body", "headers"), wrong)
-    schedule_id = wrong.of(_schedule_id, given["scheduleId"]) if "scheduleId" in given else None
-    if_active = wrong.of(fields.one_of, given.get("ifActive", "start"), "ifActive", IF_ACTIVE)
-    mode = wrong.of(fields.one_of, given.get("mode", "run"), "mode", MODES.keys())
-    if mode == "test" and "ifActive" in given:
+    members = fields.members(body, "", ("scheduleId", "ifActive", "mode", "payload", "body", "headers"), wrong)
+    schedule_id = wrong.of(_schedule_id, members["scheduleId"]) if "scheduleId" in members else None
+    if_active = wrong.of(fields.one_of, members.get("ifActive", "start"), "ifActive", IF_ACTIVE)
+    mode = wrong.of(fields.one_of, members.get("mode", "run"), "mode", MODES.keys())
+    if mode == "test" and "ifActive" in members:
         wrong.add(InvalidRequest("ifActive", "has no effect with mode `test`, whose run takes no turn: leave it out"))
     wrong.check()
-    return schedule_id, if_active, MODES[mode], given
+    return schedule_id, if_active, MODES[mode], members
 
 
 def _schedule_id(value: object) -> str:
-    found = fields.free(value, "scheduleId", 1, 64)
-    if not is_uuid(found):
-        raise InvalidRequest("scheduleId", f"is not an id: {fields.shown(found)}")
-    return found
+    schedule_id = fields.free(value, "scheduleId", 1, 64)
+    if not is_uuid(schedule_id):
+        raise InvalidRequest("scheduleId", f"is not an id: {fields.shown(schedule_id)}")
+    return schedule_id
 
 
 def pause(body: object) -> tuple[str | None, datetime | None]:
     wrong = Mistakes()
-    given = fields.members(body, "", ("note", "until"), wrong)
-    note = wrong.of(_text, given, "note")
-    until = wrong.of(_instant, given, "until")
+    members = fields.members(body, "", ("note", "until"), wrong)
+    note = wrong.of(_text, members, "note")
+    until = wrong.of(_instant, members, "until")
     wrong.check()
     return note, until
 
@@ -50,8 +50,8 @@ def pause(body: object) -> tuple[str | None, datetime | None]:
 # Members
 
 
-def _text(given: Mapping[str, Any], name: str) -> str | None:
-    return fields.free(given[name], name, 0, 1_000) if name in given else None
+def _text(members: Mapping[str, Any], name: str) -> str | None:
+    return fields.free(members[name], name, 0, 1_000) if name in members else None
 
 
 def is_plain(text: str) -> bool:
@@ -59,9 +59,9 @@ def is_plain(text: str) -> bool:
     return 1 <= len(text) <= 128 and _STRANGE.search(text) is None
 
 
-def plain_name(given: Mapping[str, Any], before: str | None) -> str:
+def plain_name(members: Mapping[str, Any], before: str | None) -> str:
     """Reads the name of a resource. before: its name, which cannot be changed; None for a new resource."""
-    name = fields.text(given["name"], "name", 1, 128) if "name" in given else None
+    name = fields.text(members["name"], "name", 1, 128) if "name" in members else None
     if before is None:
         if name is None:
             raise InvalidRequest("name", "is required")
@@ -79,5 +79,5 @@ def check_plain(text: str, field: str) -> None:
         raise InvalidRequest(field, f"{rule}, not {fields.shown(text)}", position=strange.start())
 
 
-def _instant(given: Mapping[str, Any], name: str) -> datetime | None:
-    return parse_instant(given[name], name) if name in given else None
+def _instant(members: Mapping[str, Any], name: str) -> datetime | None:
+    return parse_instant(members[name], name) if name in members else None

@@ -66,14 +66,14 @@ def listed(ctx: Context, page: Page) -> tuple[int, list[dict[str, Any]]]:
     if kind == TASK:
         return 0, []  # tasks exist only as jobs of the native API
     if hold is None and by is None and not last_first:
-        total, found = _by_creation(ctx, whose, page)
+        total, rows = _by_creation(ctx, whose, page)
     else:
         every = [each for each in all_of(ctx, whose) if hold is None or hold(each)]
         if by is not None or last_first:
             every.sort(key=ORDERS.get(by or "") or _integers(ctx, every), reverse=last_first)
-        total, found = len(every), every[page.offset : page.end(len(every))]
-    whole = {job.id: bodies.listed_body(job, schedules, job.tenant) for job, schedules in read(ctx, found)}
-    return total, [whole[each.entry.job_id] for each in found if each.entry.job_id in whole]
+        total, rows = len(every), every[page.offset : page.end(len(every))]
+    whole = {job.id: bodies.listed_body(job, schedules, job.tenant) for job, schedules in read(ctx, rows)}
+    return total, [whole[each.entry.job_id] for each in rows if each.entry.job_id in whole]
 
 
 def _order(ctx: Context) -> tuple[str | None, bool]:
@@ -108,15 +108,15 @@ def tenants_of(ctx: Context, *, narrowed: bool = True) -> list[str]:
 
 def _by_creation(ctx: Context, whose: list[str], page: Page) -> tuple[int, list[Listed]]:
     table = ctx.world.table
-    total, found = 0, []
+    total, page_rows = 0, []
     for tenant in whose:
         here = views.count(table, tenant, OWN)
         skip, wanted = max(0, page.offset - total), page.end(total + here) - max(page.offset, total)
         if skip < here and wanted > 0:
             rows = views.listed(table, tenant, OWN, None, wanted, skip)
-            found += [Listed(tenant, row.entry) for row in islice(rows, wanted) if row.entry]
+            page_rows += [Listed(tenant, row.entry) for row in islice(rows, wanted) if row.entry]
         total += here
-    return total, found
+    return total, page_rows
 
 
 def all_of(ctx: Context, whose: list[str], *, search: bool = False) -> Iterator[Listed]:
@@ -131,10 +131,10 @@ def all_of(ctx: Context, whose: list[str], *, search: bool = False) -> Iterator[
             raise InvalidRequest(None, f"a filter can search at most {views.FILTERED_MOST:,} jobs") from many
 
 
-def read(ctx: Context, found: list[Listed]) -> Iterator[tuple[Job, list[Schedule]]]:
+def read(ctx: Context, rows: list[Listed]) -> Iterator[tuple[Job, list[Schedule]]]:
     """Yields the jobs themselves with their schedules, grouped by tenant."""
     by_tenant: dict[str, list[str]] = {}
-    for each in found:
+    for each in rows:
         by_tenant.setdefault(each.tenant, []).append(each.entry.job_id)
     for tenant, ids in by_tenant.items():
         yield from views.jobs_with_schedules(ctx.world.table, tenant, ids)
@@ -156,9 +156,9 @@ def _filter(text: str) -> Callable[[Listed], bool]:
         raise InvalidRequest(None, f"the filter is longer than {LONGEST_FILTER} characters")
     choices: list[list[Callable[[Listed], bool]]] = [[]]
     position = 0
-    while found := _CONDITION.match(text, position):
-        choices[-1].append(_condition(found))
-        position = found.end()
+    while match := _CONDITION.match(text, position):
+        choices[-1].append(_condition(match))
+        position = match.end()
         if position == len(text):
             return lambda each: any(all(holds(each) for holds in choice) for choice in choices)
         joint = _JOINT.match(text, position)
@@ -170,10 +170,10 @@ def _filter(text: str) -> Callable[[Listed], bool]:
     raise InvalidRequest(None, f"the filter cannot be read at character {position}", position=position)
 
 
-def _condition(found: re.Match[str]) -> Callable[[Listed], bool]:
-    exact = found["whole"] is not None
-    name, value = (found["whole"], found["value"]) if exact else (found["part"], found["text"])
+def _condition(match: re.Match[str]) -> Callable[[Listed], bool]:
+    exact = match["whole"] is not None
+    name, value = (match["whole"], match["value"]) if exact else (match["part"], match["text"])
     if name not in PROPERTIES:
-        raise InvalidRequest(None, f"Field not recognized: {name[:40]}", position=found.start())
+        raise InvalidRequest(None, f"Field not recognized: {name[:40]}", position=match.start())
     wanted, of = value.replace("''", "'"), PROPERTIES[name]
     return lambda each: wanted == of(each) if exact else wanted in of(each)

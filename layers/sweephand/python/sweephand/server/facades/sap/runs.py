@@ -38,13 +38,13 @@ def list_all(ctx: Context) -> Answer:
     page = page_of(ctx.query, usual=MOST_RUNS, most=MOST_RUNS)
     where = f"/scheduler/jobs/{ctx.parameters['job']}/schedules/{schedule.id}/runs"
     for name in ("next", "prev"):
-        given = ctx.option(name)
-        if given is not None:
-            if not is_uuid(given):
+        run_id = ctx.option(name)
+        if run_id is not None:
+            if not is_uuid(run_id):
                 raise InvalidRequest(None, f"{name} must be the id of a run")
-            return Answer(200, _page_next_to(ctx, schedule, page, where, name, given))
-    total, found = _by_offset(ctx, schedule, page)
-    return Answer(200, envelope(where, page, total, found))
+            return Answer(200, _page_next_to(ctx, schedule, page, where, name, run_id))
+    total, lines = _by_offset(ctx, schedule, page)
+    return Answer(200, envelope(where, page, total, lines))
 
 
 def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[dict[str, Any]]]:
@@ -66,13 +66,13 @@ def _by_offset(ctx: Context, schedule: Schedule, page: Page) -> tuple[int, list[
     wanted = size - len(lines)
     mark = None if last is None else (last, schedule.id)
     lines += islice(_runs(ctx, schedule, mark, wanted + 1, but), wanted + 1)
-    found = lines[:size]
-    end = page.offset + len(found)
-    if len(lines) == len(found):
-        return end, found
-    last = found[-1]["runId"] if wanted else None
+    shown = lines[:size]
+    end = page.offset + len(shown)
+    if len(lines) == len(shown):
+        return end, shown
+    last = shown[-1]["runId"] if wanted else None
     left = COUNTED - end
-    return end + max(1, _count(ctx, schedule, last, left, but) if left > 1 else 1), found
+    return end + max(1, _count(ctx, schedule, last, left, but) if left > 1 else 1), shown
 
 
 def _count(ctx: Context, schedule: Schedule, after: str | None, most: int, but: Sequence[str]) -> int:
@@ -95,19 +95,19 @@ def _page_next_to(ctx: Context, schedule: Schedule, page: Page, where: str, way:
     total = len(first) + _count(ctx, schedule, None, COUNTED - len(first), first)
     if way == "next":
         older = list(islice(_runs(ctx, schedule, (run_id, schedule.id), size + 1, first), size + 1))
-        found = older[:size]
-        has_newer, has_older = bool(found), len(older) > size
+        shown = older[:size]
+        has_newer, has_older = bool(shown), len(older) > size
     else:
         after = views.runs_after(ctx.world.table, schedule.tenant, schedule.id, run_id, size + 1)
         top = [planned] if planned and planned["runId"] > run_id else []
         newer = [*islice(_lines(ctx, after, first), size + 1), *top][: size + 1]
-        found = newer[:size][::-1]
-        has_newer, has_older = len(newer) > size, bool(found)
+        shown = newer[:size][::-1]
+        has_newer, has_older = len(newer) > size, bool(shown)
     return {
-        "total": max(total, len(found)),
-        "results": found,
-        "prev_url": f"{where}?page_size={size}&prev={found[0]['runId']}" if has_newer else None,
-        "next_url": f"{where}?page_size={size}&next={found[-1]['runId']}" if has_older else None,
+        "total": max(total, len(shown)),
+        "results": shown,
+        "prev_url": f"{where}?page_size={size}&prev={shown[0]['runId']}" if has_newer else None,
+        "next_url": f"{where}?page_size={size}&next={shown[-1]['runId']}" if has_older else None,
     }
 
 
@@ -171,9 +171,9 @@ def _steps(line: dict[str, Any]) -> list[dict[str, Any]]:
     if all(state != passed for passed, _, _ in states):
         at = ended_at or called_at or line["scheduleTimestamp"]
         states.append((state, at, line["httpStatus"]))
-    found = [{"time": at, "type": kind, "text": STEP_TEXTS.get(kind, ""), "code": code} for kind, at, code in states]
-    found[-1]["text"] = line["runText"] or found[-1]["text"]
-    return found
+    steps = [{"time": at, "type": kind, "text": STEP_TEXTS.get(kind, ""), "code": code} for kind, at, code in states]
+    steps[-1]["text"] = line["runText"] or steps[-1]["text"]
+    return steps
 
 
 def read(ctx: Context) -> Answer:
@@ -194,11 +194,11 @@ def put(ctx: Context) -> Answer:
     A long message is cut, and a message that is not a string is kept as JSON, so that no report is refused for it.
     """
     schedule = ctx.find_schedule(ctx.find())
-    given = ctx.body()
-    if not isinstance(given, dict) or given.get("success") is None:
+    body = ctx.body()
+    if not isinstance(body, dict) or body.get("success") is None:
         raise InvalidRequest("success", "is required")
-    success = fields.flag(given["success"], "success")
-    message = given.get("message")
+    success = fields.flag(body["success"], "success")
+    message = body.get("message")
     if message is not None:
         written = message if isinstance(message, str) else dumps(message)
         message = members.text(written, "message", 0, MAX_BODY)[:LONGEST_MESSAGE]
@@ -218,7 +218,7 @@ def put(ctx: Context) -> Answer:
 
 
 def _run_id(ctx: Context) -> str:
-    given = ctx.parameters["run"].lower()
-    if not is_uuid(given):
+    run_id = ctx.parameters["run"].lower()
+    if not is_uuid(run_id):
         raise NotFound("Run Not Found")
-    return given
+    return run_id

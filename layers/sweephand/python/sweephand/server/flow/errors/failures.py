@@ -114,13 +114,13 @@ def open_runs(world: World, group: Group, most: int = MOST_COUNTED, until: datet
     """Counts the open runs of a group. most: limit of rows to read. until: leaves out failures from this instant on."""
     now = world.clock.now()
     rows = list(islice(store.runs_of(world.table, group.tenant, group.id, None, PAGE), most + 1))
-    found = [
+    failures = [
         each
         for each in rows[:most]
         if each.is_open(group, now) and (until is None or (each.at is not None and each.at < until))
     ]
-    ends = [each.expires_at for each in found if each.expires_at is not None]
-    return OpenRuns(len(found), len(rows) > most, min(ends, default=None))
+    ends = [each.expires_at for each in failures if each.expires_at is not None]
+    return OpenRuns(len(failures), len(rows) > most, min(ends, default=None))
 
 
 def runs(world: World, group: Group, after: str | None, page: int) -> Iterator[Failure]:
@@ -149,8 +149,8 @@ def archive(world: World, tenant: str, group_id: str, reason: str | None, actor:
     """Archives all failures of the group so far. The next failure opens the group again."""
     now = world.clock.now()
 
-    def close(there: Group) -> Group:
-        return replace(there, closed_through=now, closed_by=actor, closed_reason=reason)
+    def close(stored: Group) -> Group:
+        return replace(stored, closed_through=now, closed_by=actor, closed_reason=reason)
 
     group = _change(world, tenant, group_id, close)
     events.errors_archived(world, group, None, actor, now)
@@ -175,8 +175,8 @@ def close_of_deleted(world: World, tenant: str, group_id: str) -> None:
 def restore(world: World, tenant: str, group_id: str, actor: str | None) -> Group:
     """Reopens the failures that were archived with the group; those archived one by one stay archived."""
 
-    def reopened(there: Group) -> Group:
-        return replace(there, closed_through=None, closed_by=None, closed_reason=None)
+    def reopened(stored: Group) -> Group:
+        return replace(stored, closed_through=None, closed_by=None, closed_reason=None)
 
     group = _change(world, tenant, group_id, reopened)
     events.errors_restored(world, group, None, actor, world.clock.now())
@@ -202,12 +202,12 @@ def restore_run(world: World, group: Group, owner: str, uuid: str, actor: str | 
 
 
 def _set_run(world: World, group: Group, owner: str, uuid: str, archived: Archived | None) -> Failure:
-    there = store.read_run(world.table, group.tenant, group.id, uuid)
-    if there is None or there.run_id != f"{owner}_{uuid}" or there.is_gone(world.clock.now()):
+    stored = store.read_run(world.table, group.tenant, group.id, uuid)
+    if stored is None or stored.run_id != f"{owner}_{uuid}" or stored.is_gone(world.clock.now()):
         raise NotFound("no such run in this group of errors")
     if isinstance(store.archive_run(world.table, group.tenant, group.id, uuid, archived), Refused):
         raise NotFound("the retention of this run has ended")
-    return replace(there, archived=archived)
+    return replace(stored, archived=archived)
 
 
 @until_unmoved("changes to this group of errors")

@@ -55,19 +55,19 @@ def summed(world: World, tenant: str, groups: Iterable[Group], by: By) -> tuple[
     """Returns the sums, the largest first, and whether they cover all groups. groups: the latest failure first."""
     looked = (each for each in groups if each.closed_through is None or each.closed_through < each.last_at)
     some = list(islice(looked, MOST_GROUPS + 1))
-    found = threads.at_once(lambda group: failures.open_runs(world, group, COUNTED), some[:MOST_GROUPS])
-    still_open = [(group, runs) for group, runs in zip(some, found, strict=False) if runs.count]
-    there = jobs.named_jobs(world.table, tenant, {group.signature.job_id for group, _ in still_open})
+    counted = threads.at_once(lambda group: failures.open_runs(world, group, COUNTED), some[:MOST_GROUPS])
+    still_open = [(group, runs) for group, runs in zip(some, counted, strict=False) if runs.count]
+    by_id = jobs.named_jobs(world.table, tenant, {group.signature.job_id for group, _ in still_open})
     of_value: Mapping[str | None, list[tuple[Group, OpenRuns]]] = defaultdict(list)
     for group, runs in still_open:
-        of_value[value_of(group, there.get(group.signature.job_id), by)].append((group, runs))
-    sums = [_sum(value, members, by, there) for value, members in of_value.items()]
+        of_value[value_of(group, by_id.get(group.signature.job_id), by)].append((group, runs))
+    sums = [_sum(value, members, by, by_id) for value, members in of_value.items()]
     return sorted(sums, key=lambda each: (-each.count, each.value or "")), len(some) <= MOST_GROUPS
 
 
-def _sum(value: str | None, members: Sequence[tuple[Group, OpenRuns]], by: By, there: Mapping[str, Job]) -> Summary:
+def _sum(value: str | None, members: Sequence[tuple[Group, OpenRuns]], by: By, by_id: Mapping[str, Job]) -> Summary:
     groups = [group for group, _ in members]
-    job = there.get(groups[0].signature.job_id)
+    job = by_id.get(groups[0].signature.job_id)
     name = job.name if job is not None else groups[0].job_name
     return Summary(
         value=value,

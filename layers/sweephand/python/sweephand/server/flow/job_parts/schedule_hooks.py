@@ -77,12 +77,12 @@ def sealed(
 
 
 def _sealed(
-    world: World, job: Job, schedule_id: str, name: str, draft: ActionDraft, there: ActionSpec | None, path: str
+    world: World, job: Job, schedule_id: str, name: str, draft: ActionDraft, stored: ActionSpec | None, path: str
 ) -> ActionSpec:
     actions.check(draft, below(path, f"hooks.{name}"), world.clock.now(), reaction_of=job.id)
     if named := application.named_by({below(path, f"hooks.{name}"): draft}):
         applications.check(world, job.tenant, named)
-    kept = there.inline.sealed if there is not None and there.inline is not None else {}
+    kept = stored.inline.sealed if stored is not None and stored.inline is not None else {}
     texts: dict[str, str] = {}
     for field in sorted({*draft.secrets, *draft.kept}):
         where = below(path, f"hooks.{name}.{field}")
@@ -101,9 +101,9 @@ def _sealed(
 
 def opened(world: World, job: Job, name: str, inline: Inline) -> dict[str, str]:
     """Returns the secrets in clear text, by their field within the action. Leaves out secrets that cannot be opened."""
-    found: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     for field, text in inline.sealed.items():
         with suppress(NotFound):
             own = secret_field(inline.of, name, field)
-            found[field] = world.secrets.decrypt(job.tenant, job.id, own, text)
-    return found
+            secrets[field] = world.secrets.decrypt(job.tenant, job.id, own, text)
+    return secrets

@@ -71,18 +71,18 @@ class SetPlan:
 def plan(world: World, tenant: str, name: str, wanted: Sequence[Wanted], *, prune: bool = True) -> SetPlan:
     """Plans without writing. A set of unchanged jobs costs one query. prune: whether to delete what the list lacks."""
     stored = list(store.members(world.table, tenant, name))
-    there: dict[str, Planned] = {}
+    jobs_by_id: dict[str, Planned] = {}
     missing: set[str] = set()
     while True:
         members = rules.with_missing(stored, missing)
         planned = rules.plan(name, wanted, members, prune=prune)
         owned = {each.member.job_id for each in planned.changes if each.member is not None and not each.member.gone}
-        unread = owned - there.keys()
+        unread = owned - jobs_by_id.keys()
         if not unread:
-            return SetPlan(planned, there, _ids(world, planned, wanted, members))
-        found = lists.jobs_with_schedules(world.table, tenant, sorted(unread), consistent=True)
-        read = {job.id: Planned(job, tuple(schedules)) for job, schedules in found}
-        there |= read
+            return SetPlan(planned, jobs_by_id, _ids(world, planned, wanted, members))
+        with_schedules = lists.jobs_with_schedules(world.table, tenant, sorted(unread), consistent=True)
+        read = {job.id: Planned(job, tuple(schedules)) for job, schedules in with_schedules}
+        jobs_by_id |= read
         missing |= unread - read.keys()
 
 
@@ -110,14 +110,14 @@ def check(
     opened: dict[str, tuple[Collection, Usage]] = {}
     begun: dict[str, Begun] = {}
     with limited_for(schedules):
-        found = {
+        drafts = {
             each.key: wrong.of(_checked, world, tenant, set_plan.job_of(each), each, read, opened, begun)
             for each in set_plan.plan.changes
             if each.wanted is not None
         }
     wrong.check()
-    checked = {key: draft for key, draft in found.items() if draft is not None}
-    plan = set_plan.plan.settled(found.keys() - checked.keys())
+    checked = {key: draft for key, draft in drafts.items() if draft is not None}
+    plan = set_plan.plan.settled(drafts.keys() - checked.keys())
     changes = _by_names(world, tenant, plan, checked)
     return replace(set_plan, plan=replace(plan, changes=changes), opened=opened, begun=begun), checked
 
@@ -125,7 +125,7 @@ def check(
 def _checked(
     world: World,
     tenant: str,
-    there: Planned | None,
+    current: Planned | None,
     each: Change,
     read: Callable[[Change], JobDraft],
     opened: dict[str, tuple[Collection, Usage]],
@@ -134,23 +134,23 @@ def _checked(
     """Returns the draft that can be applied; None for a repair of a job that is over."""
     assert each.wanted is not None
     draft, repairs = read(each), each.verb is Verb.REPAIR
-    if there is not None and repairs and is_final(there.job, there.schedules):
+    if current is not None and repairs and is_final(current.job, current.schedules):
         return None
     try:
         if draft.collection not in opened:
             opened[draft.collection] = tenancy.open_with_quotas(world, tenant, draft.collection)
         home = opened[draft.collection]
         try:
-            new = _check(world, tenant, there, draft, home)
+            new = _check(world, tenant, current, draft, home)
         except InvalidRequest:
             asked = draft.schedules or ()
-            ahead = tuple(one for one in asked if not (repairs and _is_over(world, tenant, there, draft, one, home)))
+            ahead = tuple(one for one in asked if not (repairs and _is_over(world, tenant, current, draft, one, home)))
             if len(ahead) == len(asked):
                 raise
             if not ahead:
                 return None
             draft = replace(draft, schedules=ahead)
-            new = _check(world, tenant, there, draft, home)
+            new = _check(world, tenant, current, draft, home)
     except InvalidRequest as wrong:
         raise wrong.within(f"jobs[{each.wanted.place}]") from wrong
     if new is not None:
@@ -159,43 +159,45 @@ def _checked(
 
 
 def _check(
-    world: World, tenant: str, there: Planned | None, draft: JobDraft, home: tuple[Collection, Usage]
+    world: World, tenant: str, current: Planned | None, draft: JobDraft, home: tuple[Collection, Usage]
 ) -> Begun | None:
     """Makes the checks that need no write. Returns a job that is new."""
-    if there is None:
+    if current is None:
         return creation.check(world, tenant, draft, home)
-    lookup.check(there.job, there.schedules)
-    change.check(world, there, draft, home)
+    lookup.check(current.job, current.schedules)
+    change.check(world, current, draft, home)
     return None
 
 
 def dry_run(world: World, set_plan: SetPlan, each: Change, draft: JobDraft, stored: Mapping[str, Payload]) -> DryRun:
     """Returns the job as a checked change would leave it. stored: its current payloads."""
-    there = set_plan.job_of(each)
-    if there is None:
+    current = set_plan.job_of(each)
+    if current is None:
         return creation.dry_run(set_plan.begun[each.key])
-    return change.dry_run(world, there, draft, set_plan.opened[draft.collection], stored)
+    return change.dry_run(world, current, draft, set_plan.opened[draft.collection], stored)
 
 
 def _is_over(
     world: World,
     tenant: str,
-    there: Planned | None,
+    current: Planned | None,
     draft: JobDraft,
     schedule: ScheduleDraft,
     home: tuple[Collection, Usage],
 ) -> bool:
     """Returns whether a schedule is refused only because no occurrence is left."""
     lenient = replace(schedule, policies={**schedule.policies, "onNothingLeft": "complete"})
-    refused = [_is_refused(world, tenant, there, replace(draft, schedules=(one,)), home) for one in (schedule, lenient)]
+    refused = [
+        _is_refused(world, tenant, current, replace(draft, schedules=(one,)), home) for one in (schedule, lenient)
+    ]
     return refused == [True, False]
 
 
 def _is_refused(
-    world: World, tenant: str, there: Planned | None, draft: JobDraft, home: tuple[Collection, Usage]
+    world: World, tenant: str, current: Planned | None, draft: JobDraft, home: tuple[Collection, Usage]
 ) -> bool:
     try:
-        _check(world, tenant, there, draft, home)
+        _check(world, tenant, current, draft, home)
     except InvalidRequest:
         return True
     return False
@@ -231,8 +233,8 @@ def _by_names(world: World, tenant: str, plan: Plan, drafts: Mapping[str, JobDra
 
 def _is_of(world: World, tenant: str, job_set: str, key: str, job_id: str) -> bool:
     """Returns whether a concurrent apply has created this job for the key."""
-    there = jobs.read_job(world.table, tenant, job_id)
-    return there is not None and (there.job_set, there.key) == (job_set, key)
+    job = jobs.read_job(world.table, tenant, job_id)
+    return job is not None and (job.job_set, job.key) == (job_set, key)
 
 
 def _in_order(changes: Sequence[Change], frees: Mapping[str, Change]) -> tuple[Change, ...]:
@@ -319,19 +321,19 @@ def _remove_empty(world: World, tenant: str, name: str) -> bool:
 
 def claim(world: World, tenant: str, name: str, owner: str) -> None:
     """Makes the set belong to its owner, after the whole list was applied."""
-    there = store.read_set(world.table, tenant, name)
-    if there is not None and there.owner != owner:
+    stored = store.read_set(world.table, tenant, name)
+    if stored is not None and stored.owner != owner:
         store.claim(world.table, tenant, name, owner)
 
 
 def release(world: World, tenant: str, name: str, owner: str) -> None:
     """Makes the set belong to nothing. May be repeated. Raises NotFound, and Conflict for a set of another owner."""
-    there = store.read_set(world.table, tenant, name)
-    if there is None:
+    stored = store.read_set(world.table, tenant, name)
+    if stored is None:
         raise no_such_set(name)
-    if there.owner not in {None, owner}:
-        raise Conflict(f"the set {name} belongs to {there.owner}, not to {owner}")
-    if there.owner is not None and not store.release(world.table, tenant, name, owner):
+    if stored.owner not in {None, owner}:
+        raise Conflict(f"the set {name} belongs to {stored.owner}, not to {owner}")
+    if stored.owner is not None and not store.release(world.table, tenant, name, owner):
         raise Conflict(f"the owner of the set {name} was changed meanwhile: read it again")
 
 
@@ -350,12 +352,12 @@ def apply_change(
     try:
         return _apply(world, tenant, set_plan, each, draft, by)
     except (PreconditionFailed, NotFound) as refused:
-        there = store.read_member(world.table, tenant, name, each.key)
+        member = store.read_member(world.table, tenant, name, each.key)
         wanted = None if each.wanted is None else each.wanted.digest_with(set_plan.ids)
-        if (None if there is None else there.digest) == wanted and (there is None) == (wanted is None):
+        if (None if member is None else member.digest) == wanted and (member is None) == (wanted is None):
             return None
-        if each.wanted is None and each.member is not None and there is not None and there.gone:
-            store.forget(world.table, tenant, name, there)
+        if each.wanted is None and each.member is not None and member is not None and member.gone:
+            store.forget(world.table, tenant, name, member)
             return None
         if isinstance(refused, NotFound) and each.member is not None:
             raise membership.stale(name, each.key) from refused

@@ -95,8 +95,8 @@ def rerun(
     Conflict if the run has not ended, or as `prepared`; InvalidRequest for an edit that the action cannot send.
     """
     old = find(world, tenant, owner, uuid)
-    if once is not None and (there := earlier(world, tenant, once)) is not None:
-        return there
+    if once is not None and (begun := earlier(world, tenant, once)) is not None:
+        return begun
     now = from_ms(epoch_ms(world.clock.now()))
     key = once.key if once else world.chance.new_id(now)
     wanted = prepared(world, old, Asking(key, actor, hop=hop), at=now, edit=edit)
@@ -227,18 +227,18 @@ def _ops(world: World, wanted: Wanted) -> list[Op]:
     """
     table, now = world.table, world.clock.now()
     run = replace(wanted.run, edited=wanted.edit is not None)
-    found = [
+    ops = [
         table.put_op("run", run_rows.item_of(run, shards=world.shards, lane=wanted.lane), ledger.ABSENT),
         ledger.rerun_op(table, wanted.old, run.id),
     ]
     if run.posted is not None and run.posted.apart:
-        found.append(messages.body_op(table, run, edits.kept_until(now)))
+        ops.append(messages.body_op(table, run, edits.kept_until(now)))
     if wanted.edit is not None:
-        found.append(edits.edit_op(world, run, wanted.edit, now))
+        ops.append(edits.edit_op(world, run, wanted.edit, now))
     if wanted.old.state in FAILED:
         by = wanted.by
-        found.append(failures.rerun_op(table, wanted.old, run.id, now, by.actor, by.operation))
-    return found
+        ops.append(failures.rerun_op(table, wanted.old, run.id, now, by.actor, by.operation))
+    return ops
 
 
 def send(world: World, wanted: Sequence[Wanted]) -> None:

@@ -240,9 +240,9 @@ def _written(world: World, accepted: Accepted) -> Result:
     """Writes a message. Returns its row as it is now, because an earlier request may have written it."""
     run = accepted.run
     try:
-        there = ledger.read(world.table, run.tenant, run.job_id, run.uuid) if accepted.deduplicated else None
-        there = there or _write(world, run)
-        return accepted if there is None else replace(accepted, run=messages.whole(world.table, [there])[0])
+        stored = ledger.read(world.table, run.tenant, run.job_id, run.uuid) if accepted.deduplicated else None
+        stored = stored or _write(world, run)
+        return accepted if stored is None else replace(accepted, run=messages.whole(world.table, [stored])[0])
     except Unavailable as away:
         return away
 

@@ -160,9 +160,9 @@ def _current(world: World, consumer: Consumer) -> Run | None:
 
 def _held(world: World, consumer: Consumer) -> Iterator[Run]:
     """Yields the held runs, oldest first, each as it is now."""
-    found = store.held(world.table, consumer.tenant, consumer.name, LOOKED_AT)
+    run_keys = store.held(world.table, consumer.tenant, consumer.name, LOOKED_AT)
     page: list[tuple[str, str]] = []
-    for key in found:
+    for key in run_keys:
         page.append(key)
         if len(page) == LOOKED_AT:
             yield from store.still_held(world.table, consumer.name, page)
@@ -230,13 +230,13 @@ def _backlogs(world: World, consumer: Consumer) -> Iterator[_Backlog]:
         keys.runs(run.tenant, run.schedule_id or run.job_id): run.job_id
         for run in ledger.read_many(world.table, firsts)
     }
-    there: Mapping[str, Job] = job_views.named_jobs(world.table, consumer.tenant, set(job_of.values()))
+    jobs: Mapping[str, Job] = job_views.named_jobs(world.table, consumer.tenant, set(job_of.values()))
     of_job: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
     for owner, entries in of_owner.items():
         if owner in job_of:
             of_job[job_of[owner]] += entries
     for job_id, entries in of_job.items():
-        yield _Backlog(there.get(job_id), job_id, sorted(entries, key=lambda key: key[1]))
+        yield _Backlog(jobs.get(job_id), job_id, sorted(entries, key=lambda key: key[1]))
 
 
 def _let_go(world: World, consumer: Consumer, backlog: _Backlog, entries: Sequence[tuple[str, str]]) -> None:
@@ -265,9 +265,9 @@ def _by_schedule(entries: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[
     of_owner: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
     for key in entries:
         of_owner[key[0]].append(key)
-    for found in of_owner.values():
-        for begin in range(0, len(found), DROPPED_TOGETHER):
-            yield found[begin : begin + DROPPED_TOGETHER]
+    for of_schedule in of_owner.values():
+        for begin in range(0, len(of_schedule), DROPPED_TOGETHER):
+            yield of_schedule[begin : begin + DROPPED_TOGETHER]
 
 
 def _drop(
@@ -280,7 +280,7 @@ def _drop(
     runs = store.still_held(world.table, consumer.name, entries)
     if not runs:
         return
-    there = store.dropped_of(world.table, consumer.tenant, consumer.name, backlog.job_id)
+    dropped = store.dropped_of(world.table, consumer.tenant, consumer.name, backlog.job_id)
     ended = [
         replace(
             run,
@@ -292,7 +292,7 @@ def _drop(
         )
         for run in runs
     ]
-    done = store.drop(world.table, consumer.name, ended, there, shards=world.shards, lane=Lane.FAST)
+    done = store.drop(world.table, consumer.name, ended, dropped, shards=world.shards, lane=Lane.FAST)
     if isinstance(done, Cancelled):
         raise Moved
     unsent = world.queue.send([Delivery(ledger.pointer_to(run), now, Lane.FAST) for run in ended])
@@ -302,13 +302,13 @@ def _drop(
 
 def _stand_for_all(world: World, consumer: Consumer, backlog: _Backlog, entries: Sequence[tuple[str, str]]) -> None:
     """Makes the kept run represent those that were dropped. Raises Moved."""
-    there = store.dropped_of(world.table, consumer.tenant, consumer.name, backlog.job_id)
-    if there is None:
+    dropped = store.dropped_of(world.table, consumer.tenant, consumer.name, backlog.job_id)
+    if dropped is None:
         return
     for run in store.still_held(world.table, consumer.name, entries):
-        first = min(there.first_at, run.planned_at)
-        counted = replace(run, missed_count=run.missed_count + there.count, missed_from=first)
-        if isinstance(store.stand_for(world.table, consumer.name, counted, there), Cancelled):
+        first = min(dropped.first_at, run.planned_at)
+        counted = replace(run, missed_count=run.missed_count + dropped.count, missed_from=first)
+        if isinstance(store.stand_for(world.table, consumer.name, counted, dropped), Cancelled):
             raise Moved
 
 

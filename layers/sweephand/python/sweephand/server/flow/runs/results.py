@@ -70,7 +70,7 @@ def record(
 
     A message that may repeat a secret is hidden until the executor has redacted it. A note leaves it out.
     """
-    run = _found(world, tenant, owner, uuid)
+    run = _single_run(world, tenant, owner, uuid)
     reporting = run if run.finished else _reporting(world, run)
     counted = (message or "") if message_counts else ""
     more = f"\x00{follow_up.asked}" if follow_up else ""
@@ -80,14 +80,14 @@ def record(
     now = world.clock.now()
     state, reason = (State.SUCCESS, success_reason(run)) if success else (State.ERROR, Reason.CALLBACK)
     ended = replace(reporting, state=state, reason=reason, message=message, result_digest=digest, reported_by=by)
-    there = end_from_outside(world, ended, now, None if run.finished else follow_up, reported=run)
-    if not there.finished:
+    current = end_from_outside(world, ended, now, None if run.finished else follow_up, reported=run)
+    if not current.finished:
         raise Moved
-    same = there.result_digest == digest or not message_counts
-    if not same or not _agrees(there.state, state, message_counts=message_counts):
-        ledger.note(world.table, there, _late(world, there, message, success=success))
-        raise Conflict(f"the run has ended as {there.state}", code="RESULT_CONFLICT")
-    return there
+    same = current.result_digest == digest or not message_counts
+    if not same or not _agrees(current.state, state, message_counts=message_counts):
+        ledger.note(world.table, current, _late(world, current, message, success=success))
+        raise Conflict(f"the run has ended as {current.state}", code="RESULT_CONFLICT")
+    return current
 
 
 UNANSWERED = frozenset({Reason.DEADLINE, Reason.NO_ANSWER, Reason.EXECUTOR_LOST})
@@ -109,17 +109,17 @@ def _reporting(world: World, run: Run) -> Run:
     raise Conflict(f"no attempt of the run waits for a result: {run.state_in_words}")
 
 
-def _agrees(there: State, reported: State, *, message_counts: bool) -> bool:
+def _agrees(state: State, reported: State, *, message_counts: bool) -> bool:
     """Returns whether the run ended as reported. A reported failure without a message matches a refused request too."""
-    return there is reported or (not message_counts and reported is State.ERROR and there is State.REQUEST_ERROR)
+    return state is reported or (not message_counts and reported is State.ERROR and state is State.REQUEST_ERROR)
 
 
-def _late(world: World, there: Run, message: str | None, *, success: bool) -> str:
+def _late(world: World, run: Run, message: str | None, *, success: bool) -> str:
     said = f"result after the end: {'success' if success else 'failure'}"
     if not message:
         return said
-    job = gate.job_of(world.table, there)
-    kept = NOT_KEPT if may_repeat_a_secret(world, there, job) else message[:LONGEST_NOTE]
+    job = gate.job_of(world.table, run)
+    kept = NOT_KEPT if may_repeat_a_secret(world, run, job) else message[:LONGEST_NOTE]
     return f"{said}: {kept}"
 
 
@@ -130,7 +130,7 @@ def give_back(world: World, tenant: str, owner: str, uuid: str, attempt: int) ->
     Returns the run, unchanged if it is past this attempt already. Raises NotFound; Conflict for a run that has ended,
     does not wait for a result, or ends at its deadline instead of being tried again.
     """
-    run = _found(world, tenant, owner, uuid)
+    run = _single_run(world, tenant, owner, uuid)
     if run.finished:
         raise Conflict(f"the run has ended as {run.state}", code="RESULT_CONFLICT")
     if attempt < run.attempt:
@@ -158,16 +158,16 @@ def cancel(world: World, tenant: str, owner: str, uuid: str, why: str | None = N
 
     why: who cancels it, and the reason. Raises NotFound, Conflict.
     """
-    run = _found(world, tenant, owner, uuid)
+    run = _single_run(world, tenant, owner, uuid)
     wanted = replace(run, state=State.CANCELLED, reason=Reason.BY_USER)
     wanted = wanted if why is None else replace(wanted, message=f"cancelled by {why}")
-    there = end_from_outside(world, wanted, world.clock.now())
-    if there.state is not State.CANCELLED:
-        raise Conflict(f"the run has ended as {there.state}")
-    return there
+    current = end_from_outside(world, wanted, world.clock.now())
+    if current.state is not State.CANCELLED:
+        raise Conflict(f"the run has ended as {current.state}")
+    return current
 
 
-def _found(world: World, tenant: str, owner: str, uuid: str) -> Run:
+def _single_run(world: World, tenant: str, owner: str, uuid: str) -> Run:
     run = tenancy.find_run(world, tenant, owner, uuid)
     ranges.check_is_none(run)
     return run
@@ -216,10 +216,10 @@ def end_from_outside(
         also=also,
     )
     if isinstance(result, Refused):
-        there = ledger.run_in(result)
-        if there is None:
+        current = ledger.run_in(result)
+        if current is None:
             raise NotFound("no such run")
-        ended = there
+        ended = current
     if job is not None and follows is not None and ended.result_digest == wanted.result_digest:
         follow_ups.send_soon(world, follows, job)
     with tolerated(world, "the run's effects will follow later, by its wake", run=ended.uuid):

@@ -121,8 +121,8 @@ def listed(
         owners = _owners(world, tenant, wanted.job_id, wanted.schedule_id)
         yield from views.merged_runs(world.table, tenant, owners, after, page, wanted.span)
     elif wanted.schedule_id is not None:
-        found = views.runs_of(world.table, tenant, wanted.schedule_id, after, page, wanted.span)
-        yield from _own(tenancy.began_at(world, tenant), found)
+        newest = views.runs_of(world.table, tenant, wanted.schedule_id, after, page, wanted.span)
+        yield from _own(tenancy.began_at(world, tenant), newest)
     elif wanted.selects_jobs and wanted.indexed:
         owners = _ledgers(world, tenant, wanted)
         urgent = _attention(world, tenant, wanted.span, after, page, now, frozenset(owners))
@@ -147,8 +147,8 @@ def _with_messages(
     """Yields the messages that the members of jobs would select as well, except those that wait for their instant."""
     until = now if wanted.span.until is None else min(now, wanted.span.until)
     span = Span(wanted.span.since, until)
-    found = messages.listed(world.table, tenant, wanted.collection, after, page, span)
-    chosen = (each if _is_chosen(each, wanted) else Passed(mark_of(each)) for each in found)
+    newest = messages.listed(world.table, tenant, wanted.collection, after, page, span)
+    chosen = (each if _is_chosen(each, wanted) else Passed(mark_of(each)) for each in newest)
     yield from heapq.merge(runs, _own(tenancy.began_at(world, tenant), chosen), key=mark_of, reverse=True)
 
 
@@ -201,9 +201,9 @@ def job_ids_of(world: World, tenant: str, wanted: Wanted, most: int = MOST_JOBS)
 def latest_of(world: World, tenant: str, job_ids: Iterable[str], span: Span, most: int) -> list[Run]:
     """Returns the latest planned runs of these jobs, at most `most`; none of deleted jobs."""
     owners = _ledgers_of_all(world, tenant, job_ids)
-    found = views.merged_runs(world.table, tenant, owners, None, most, span, consistent=False)
+    newest = views.merged_runs(world.table, tenant, owners, None, most, span, consistent=False)
     now = world.clock.now()
-    return list(islice((run for run in found if not run.is_gone(now)), most))
+    return list(islice((run for run in newest if not run.is_gone(now)), most))
 
 
 def _ledgers(world: World, tenant: str, wanted: Wanted) -> list[str]:
@@ -212,8 +212,8 @@ def _ledgers(world: World, tenant: str, wanted: Wanted) -> list[str]:
 
 
 def _ledgers_of_all(world: World, tenant: str, job_ids: Iterable[str]) -> list[str]:
-    found = jobs.named_jobs(world.table, tenant, set(job_ids))
-    return [owner for job in found.values() for owner in _ledgers_of(world, job)]
+    jobs_by_id = jobs.named_jobs(world.table, tenant, set(job_ids))
+    return [owner for job in jobs_by_id.values() for owner in _ledgers_of(world, job)]
 
 
 def _ledgers_of(world: World, job: Job) -> Iterator[str]:
@@ -252,11 +252,11 @@ def _attention(
     began = tenancy.began_at(world, tenant)
     oldest = from_ms(0) if began is None else began - timedelta(days=1)
     since = max(oldest, min(now, until) - timedelta(days=ATTENTION_DAYS) if span.since is None else span.since)
-    found = views.attention(
+    newest = views.attention(
         world.table, tenant, since.date(), from_ms(until_ms), after, page, owners, consistent=consistent
     )
     held = views.held(world.table, tenant, from_ms(until_ms), after, page, owners, consistent=consistent)
-    yield from _own(began, heapq.merge(found, held, key=mark_of, reverse=True))
+    yield from _own(began, heapq.merge(newest, held, key=mark_of, reverse=True))
     if span.since is None or not reaching:
         return
     last = since.date() - timedelta(days=1)
@@ -266,12 +266,12 @@ def _attention(
             yield run
 
 
-def _own(began: datetime | None, found: Iterable[Run | Passed]) -> Iterator[Run | Passed]:
+def _own(began: datetime | None, newest: Iterable[Run | Passed]) -> Iterator[Run | Passed]:
     """Yields the runs of the tenant that began then, not those of an earlier tenant with the same name.
 
     Ends at the first run that was planned before this tenant began.
     """
-    for each in found:
+    for each in newest:
         if isinstance(each, Passed) or began is None or not each.is_of_former(began):
             yield each
         elif each.planned_at < began - PAST_GRACE:
@@ -294,6 +294,6 @@ class JobNames:
         """Returns names by the jobs' ids."""
         asked = set(job_ids) - self.known.keys()
         if asked:
-            there = jobs.named_jobs(self.world.table, self.tenant, asked)
-            self.known |= {job_id: there[job_id].name if job_id in there else None for job_id in asked}
+            named = jobs.named_jobs(self.world.table, self.tenant, asked)
+            self.known |= {job_id: named[job_id].name if job_id in named else None for job_id in asked}
         return self.known

@@ -51,19 +51,19 @@ def register(
     The queue comes before the row, and jobs need the row. So no message is sent to a queue that does not exist yet.
     Raises NotFound, QuotaExceeded, Unavailable.
     """
-    there = applications.read(world.table, tenant, name, version)
-    if there is None and sum(1 for _ in applications.of_tenant(world.table, tenant)) >= MOST:
+    stored = applications.read(world.table, tenant, name, version)
+    if stored is None and sum(1 for _ in applications.of_tenant(world.table, tenant)) >= MOST:
         raise QuotaExceeded(f"the tenant has {MOST} applications and versions already")
-    found = there or Application(tenant, name, version, world.clock.now(), tasks=tasks or ())
-    world.queue.provide(found.lane, _attributes(world), _tags(world, found))
-    if there is None:
-        done = world.table.transact([applications.put_op(world.table, found), *tenancy.stays_ops(world, tenant)])
+    application = stored or Application(tenant, name, version, world.clock.now(), tasks=tasks or ())
+    world.queue.provide(application.lane, _attributes(world), _tags(world, application))
+    if stored is None:
+        done = world.table.transact([applications.put_op(world.table, application), *tenancy.stays_ops(world, tenant)])
         if isinstance(done, Cancelled):
             raise NotFound("no such tenant")
-    elif tasks not in (None, there.tasks):
-        found = replace(there, tasks=tasks or ())
-        applications.keep_tasks(world.table, found)
-    return found
+    elif tasks not in (None, stored.tasks):
+        application = replace(stored, tasks=tasks or ())
+        applications.keep_tasks(world.table, application)
+    return application
 
 
 def _attributes(world: World) -> dict[str, str]:
@@ -88,10 +88,10 @@ def _tags(world: World, registered: Application) -> dict[str, str]:
 
 def find(world: World, tenant: str, name: str, version: str | None) -> Application:
     """Raises NotFound."""
-    found = applications.read(world.table, tenant, name, version)
-    if found is None:
+    application = applications.read(world.table, tenant, name, version)
+    if application is None:
         raise NotFound("no such application" if version is None else "no such version of this application")
-    return found
+    return application
 
 
 def delete(world: World, tenant: str, name: str, version: str | None) -> None:
@@ -100,36 +100,40 @@ def delete(world: World, tenant: str, name: str, version: str | None) -> None:
     The row goes before the queue, because a new job that names the application needs the row. Raises NotFound, Conflict
     while jobs name it, Unavailable.
     """
-    found = find(world, tenant, name, version)
-    _check_unnamed(world, found)
-    absence.end(world, found, Back.DELETED)
-    applications.delete(world.table, found)
-    world.queue.remove(found.lane)
+    application = find(world, tenant, name, version)
+    _check_unnamed(world, application)
+    absence.end(world, application, Back.DELETED)
+    applications.delete(world.table, application)
+    world.queue.remove(application.lane)
 
 
-def _check_unnamed(world: World, found: Application) -> None:
+def _check_unnamed(world: World, application: Application) -> None:
     """Raises Conflict if jobs, or hooks of their schedules, name the application."""
-    rows = lists.listed(world.table, found.tenant, lists.ALL, None, MOST_JOBS + 1)
+    rows = lists.listed(world.table, application.tenant, lists.ALL, None, MOST_JOBS + 1)
     ids = [row.job_id for row in islice(rows, MOST_JOBS + 1)]
     if len(ids) > MOST_JOBS:
-        raise Conflict(f"the tenant has more than {MOST_JOBS:,} jobs, too many to see which of them name {found.title}")
+        raise Conflict(
+            f"the tenant has more than {MOST_JOBS:,} jobs, too many to see which of them name {application.title}"
+        )
     naming = [
-        job for begin in range(0, len(ids), AT_ONCE) for job in _naming(world, found, ids[begin : begin + AT_ONCE])
+        job
+        for begin in range(0, len(ids), AT_ONCE)
+        for job in _naming(world, application, ids[begin : begin + AT_ONCE])
     ]
     if naming:
         who = f"{len(naming):,} jobs name" if len(naming) > 1 else "1 job names"
         first = ", ".join(naming[:NAMED_FIRST]) + (", ..." if len(naming) > NAMED_FIRST else "")
-        raise Conflict(f"{who} the application {found.title}: {first}. Change or delete them first")
+        raise Conflict(f"{who} the application {application.title}: {first}. Change or delete them first")
 
 
-def _naming(world: World, found: Application, ids: Sequence[str]) -> Iterator[str]:
-    planned = lists.jobs_with_schedules(world.table, found.tenant, ids)
+def _naming(world: World, wanted: Application, ids: Sequence[str]) -> Iterator[str]:
+    planned = lists.jobs_with_schedules(world.table, wanted.tenant, ids)
     hooks = own_hooks.read_all(world.table, [each for _, schedules in planned for each in schedules])
     for job, schedules in planned:
         actions = [job.action, job.error_action, *job.hooks.values()]
         actions += [hook for each in schedules for hook in hooks.get(each.id, {}).values()]
         named = application.named_by({str(n): each for n, each in enumerate(actions) if each is not None})
-        if (found.name, found.version) in named.values():
+        if (wanted.name, wanted.version) in named.values():
             yield job.id
 
 

@@ -332,12 +332,12 @@ def create_collection(
         if "tenant" in done.refused:
             raise tenants.leaving(world.table, wanted.tenant)
         flow_key_exists(world, wanted.tenant, done, "flowKey", wanted.flow_key)
-        there = tenants.read_collection(world.table, wanted.tenant, wanted.name)
-        if there != collection:
+        current = tenants.read_collection(world.table, wanted.tenant, wanted.name)
+        if current != collection:
             check_once(done, once)
-        if there != collection and "places" in done.refused:
+        if current != collection and "places" in done.refused:
             raise Moved
-        if there != collection:
+        if current != collection:
             raise name_taken("collection", wanted.name)
     return collection
 

@@ -26,17 +26,17 @@ def days(table: Table, tenant: str, since: date | None, until: date | None) -> I
     rows = table.query_all(
         keys.message_days(tenant), Item.sk.between(first, last), forward=False, limit=DAYS_AT_ONCE, consistent=True
     )
-    found: tuple[date, list[str]] | None = None
+    current: tuple[date, list[str]] | None = None
     for row in rows:
         day, _, collection = keys.message_day_parts(row["sk"]["S"])
-        if found is not None and found[0] == day:
-            found[1].append(collection)
+        if current is not None and current[0] == day:
+            current[1].append(collection)
             continue
-        if found is not None:
-            yield found
-        found = day, [collection]
-    if found is not None:
-        yield found
+        if current is not None:
+            yield current
+        current = day, [collection]
+    if current is not None:
+        yield current
 
 
 def listed(

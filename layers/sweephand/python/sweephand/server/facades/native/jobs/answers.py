@@ -139,5 +139,5 @@ def _hooks(ctx: Context, job: Job, schedules: Sequence[Schedule]) -> dict[str, d
     """Returns the bodies of the schedules' own hooks, by schedule and name."""
     if all(schedule.hooks is None for schedule in schedules):
         return {}
-    stored = own_hooks.there(ctx, job, schedules)
+    stored = own_hooks.stored_hooks(ctx, job, schedules)
     return {each.id: stored.shown(each) for each in schedules if each.hooks is not None}

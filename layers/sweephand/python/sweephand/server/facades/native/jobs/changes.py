@@ -66,8 +66,8 @@ def list_all(ctx: Context) -> Answer:
     include = ctx.include(INCLUDES)
     limit, mark = ctx.page(lambda text: re.fullmatch("[1-9][0-9]{0,7}", text, re.ASCII) is not None)
     job = lookup.find_job(ctx.world, ctx.tenant, ctx.id("job"))
-    found = views.changes(ctx.world.table, ctx.tenant, job.id, int(mark[0]) if mark else None, limit + 1)
-    entries = list(islice(found, limit + 1))
+    newest = views.changes(ctx.world.table, ctx.tenant, job.id, int(mark[0]) if mark else None, limit + 1)
+    entries = list(islice(newest, limit + 1))
     shown = [entry_body(ctx, entry, with_before="before" in include) for entry in entries[:limit]]
     cursor = ctx.cursor(str(entries[limit - 1].revision)) if len(entries) > limit else None
     return Answer(200, {"items": shown, "nextCursor": cursor})
@@ -75,17 +75,19 @@ def list_all(ctx: Context) -> Answer:
 
 def entry_body(ctx: Context, entry: Entry, *, with_before: bool = False) -> dict[str, Any]:
     """Returns an entry of the change log as JSON."""
-    lines = [{"scheduleId": schedule_id, **member_body(found)} for schedule_id, found in _differences(ctx, entry)]
+    lines = [
+        {"scheduleId": schedule_id, **member_body(difference)} for schedule_id, difference in _differences(ctx, entry)
+    ]
     body = CHANGE.show(Logged(entry, lines))
     if with_before:
         body["before"] = _before(ctx, entry)
     return body
 
 
-def member_body(found: Difference, longest: int = LONGEST_VALUE) -> dict[str, Any]:
+def member_body(difference: Difference, longest: int = LONGEST_VALUE) -> dict[str, Any]:
     """Returns a difference as JSON. longest: the most characters of a value's JSON that is shown whole."""
-    (old, old_cut), (new, new_cut) = _shown(found.old, longest), _shown(found.new, longest)
-    return {"path": found.path or None, "old": old, "new": new, "cut": old_cut or new_cut}
+    (old, old_cut), (new, new_cut) = _shown(difference.old, longest), _shown(difference.new, longest)
+    return {"path": difference.path or None, "old": old, "new": new, "cut": old_cut or new_cut}
 
 
 def _shown(value: Any, longest: int) -> tuple[Any, bool]:
@@ -160,11 +162,14 @@ def _before(ctx: Context, entry: Entry) -> dict[str, Any] | None:
     """Returns the job as it was, with the schedules that this change touched."""
     if entry.before is None:
         return None
-    there = [before for before, _ in entry.schedules if before is not None]
-    payloads = _payloads(ctx, entry.before, there)
-    had = _hooks_of(ctx, entry.before, there)
+    schedules = [before for before, _ in entry.schedules if before is not None]
+    payloads = _payloads(ctx, entry.before, schedules)
+    had = _hooks_of(ctx, entry.before, schedules)
     waits_s = waits_of(ctx, entry.before)
-    return {**_job(entry.before, payloads, waits_s), "schedules": [_schedule(each, payloads, had) for each in there]}
+    return {
+        **_job(entry.before, payloads, waits_s),
+        "schedules": [_schedule(each, payloads, had) for each in schedules],
+    }
 
 
 def _payloads(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> dict[str, Payload]:
@@ -177,13 +182,13 @@ def _hooks_of(ctx: Context, job: Job, schedules: Sequence[Schedule | None]) -> S
     bringing = _few(schedules, "hooks")
     if not bringing:
         return None
-    return own_hooks.there(ctx, job, bringing)
+    return own_hooks.stored_hooks(ctx, job, bringing)
 
 
 def _few(schedules: Sequence[Schedule | None], member: str) -> tuple[Schedule, ...]:
     """Returns the schedules that have this member, up to the number that one request may contain."""
-    there = (each for each in schedules if each is not None and getattr(each, member) is not None)
-    return tuple(islice(there, SCHEDULES_AT_ONCE))
+    having = (each for each in schedules if each is not None and getattr(each, member) is not None)
+    return tuple(islice(having, SCHEDULES_AT_ONCE))
 
 
 def _job(job: Job, payloads: Mapping[str, Payload], waits_s: int | None = None) -> dict[str, Any]:

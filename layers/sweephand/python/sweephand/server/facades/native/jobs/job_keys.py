@@ -19,7 +19,7 @@ LONGEST_KEY = 128
 
 def references(body: Mapping[str, Any], path: str, wrong: Mistakes) -> dict[str, str]:
     """Returns the keys to which the actions of an entry refer, by the path of the member. wrong: gets the mistakes."""
-    found: dict[str, str] = {}
+    keys_by_place: dict[str, str] = {}
     for place, action in _actions(body):
         if action.get(JOB_KEY) is None or action.get("type") != "job":
             continue  # an action of another kind refuses the member
@@ -28,8 +28,8 @@ def references(body: Mapping[str, Any], path: str, wrong: Mistakes) -> dict[str,
             wrong.add(InvalidRequest(where, f"excludes {JOB_ID}: name the job by one of them"))
         key = wrong.of(fields.line, action[JOB_KEY], where, LONGEST_KEY)
         if key is not None:
-            found[where] = key
-    return found
+            keys_by_place[where] = key
+    return keys_by_place
 
 
 def with_ids(body: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def with_entry_members(wrong: InvalidRequest, body: Mapping[str, Any]) -> Invali
         owner, _, name = (each.field or "").rpartition(".")
         if each.code != "UNKNOWN_MEMBER" or (owner and owner not in starting):
             return each
-        known = (*StartJob.known_members(), JOB_KEY) if owner else (*OWN_MEMBERS, *JOB.given, "schedules")
+        known = (*StartJob.known_members(), JOB_KEY) if owner else (*OWN_MEMBERS, *JOB.sent, "schedules")
         return fields.unknown(owner, name, known)
 
     first, *others = map(hinted, wrong.all)

@@ -98,10 +98,10 @@ def put(ctx: Context) -> Answer:
     listed = replace(_listed(ctx.body(LARGEST_LIST)), prune=prune, owner=ctx.text("owner", MOST_OWNER))
     name = ctx.plain("job_set", made_as="set")
     if listed.owner is not None:
-        there = views.job_set(ctx.world.table, ctx.tenant, name)
-        if there is not None and there.owner not in {None, listed.owner}:
-            raise Conflict(f"the set {name} belongs to {there.owner}, not to {listed.owner}: choose another name")
-        listed = replace(listed, creates=there is None)
+        current = views.job_set(ctx.world.table, ctx.tenant, name)
+        if current is not None and current.owner not in {None, listed.owner}:
+            raise Conflict(f"the set {name} belongs to {current.owner}, not to {listed.owner}: choose another name")
+        listed = replace(listed, creates=current is None)
     return _apply(ctx, name, listed)
 
 
@@ -110,9 +110,9 @@ def delete(ctx: Context) -> Answer:
     name, owner = ctx.plain("job_set"), ctx.text("owner", MOST_OWNER)
     if not apply.may_delete(ctx.world, ctx.tenant, name):
         raise apply.no_such_set(name)
-    there = views.job_set(ctx.world.table, ctx.tenant, name)
-    if owner is not None and there is not None and there.owner != owner:
-        belongs = "has no owner" if there.owner is None else f"belongs to {there.owner}"
+    current = views.job_set(ctx.world.table, ctx.tenant, name)
+    if owner is not None and current is not None and current.owner != owner:
+        belongs = "has no owner" if current.owner is None else f"belongs to {current.owner}"
         raise Conflict(f"the set {name} {belongs}, not to {owner}: to delete it all the same, leave out owner")
     return _apply(ctx, name, Listed((), {}), forget=True)
 
@@ -213,9 +213,9 @@ def _refusal(ctx: Context, refused: SweephandError, set_plan: SetPlan, drafts: M
 def _listed(body: object) -> Listed:
     """Reads a list of wanted jobs. Raises InvalidRequest for a repeated key, and for too many jobs."""
     wrong = Mistakes()
-    given = fields.members(body, "", ("jobs",), wrong)
+    members = fields.members(body, "", ("jobs",), wrong)
     wrong.check()
-    value = fields.listed(fields.required(given, "jobs"), "jobs", MOST_JOBS)
+    value = fields.listed(fields.required(members, "jobs"), "jobs", MOST_JOBS)
     read = [wrong.of(_job, each, n) for n, each in enumerate(value)]
     wrong.check()
     _check_keys([entry for entry, _ in read], wrong)
@@ -251,11 +251,11 @@ def _job(value: object, place: int) -> tuple[Wanted, Mapping[str, Any]]:
     """Reads an entry: its keys and the body of its job. The members of the body are read later, if it has changed."""
     path = f"jobs[{place}]"
     value = fields.an_object(value, path)
-    given = {name: member for name, member in value.items() if member is not None}
+    members = {name: member for name, member in value.items() if member is not None}
     wrong = Mistakes()
-    key = wrong.of(lambda: fields.line(fields.required(given, "key", path), f"{path}.key", 128))
-    was = wrong.of(fields.line, given["was"], f"{path}.was", 128) if "was" in given else None
-    body = {name: member for name, member in given.items() if name not in job_keys.OWN_MEMBERS}
+    key = wrong.of(lambda: fields.line(fields.required(members, "key", path), f"{path}.key", 128))
+    was = wrong.of(fields.line, members["was"], f"{path}.was", 128) if "was" in members else None
+    body = {name: member for name, member in members.items() if name not in job_keys.OWN_MEMBERS}
     refers = job_keys.references(body, path, wrong)
     wrong.check()
     text = dumps(canonical(body))
@@ -273,15 +273,15 @@ def _schedules_in(body: Mapping[str, Any]) -> int:
 
 
 def _draft(ctx: Context, set_plan: SetPlan, each: Change, place: int, body: Any, known: dict[str, Home]) -> JobDraft:
-    there = set_plan.job_of(each)
+    planned = set_plan.job_of(each)
     try:
         body = {"name": _usual_name(set_plan.plan.job_set, each.key), **job_keys.with_ids(body, set_plan.ids)}
         body = jobs.filled(ctx, body, known)
-        if there is None:
+        if planned is None:
             return jobs.new_draft(ctx, body)
         job_members.check_settable(body)
         body = {"schedules": [], **body}
-        return jobs.changed_draft(ctx, body, there, lookup.payloads_of(ctx.world, there))
+        return jobs.changed_draft(ctx, body, planned, lookup.payloads_of(ctx.world, planned))
     except InvalidRequest as wrong:
         raise job_keys.with_entry_members(wrong, body).within(f"jobs[{place}]") from wrong
 
@@ -407,9 +407,9 @@ def read(ctx: Context) -> Answer:
     """
     include, since = ctx.include(FIGURES), instant(ctx.query, "from", exact_instant)
     limit_s = number(ctx.query, "limitSeconds", 1, LARGEST_LIMIT_S)
-    there, members = _find(ctx, ctx.plain("job_set"))
+    current, members = _find(ctx, ctx.plain("job_set"))
     shown = [_member_body(ctx, member, detailed=n < DETAILED) for n, member in enumerate(_drifted_first(members))]
-    body = {**LISTED.show(there), "jobs": sorted(shown, key=lambda each: str(each["key"]))}
+    body = {**LISTED.show(current), "jobs": sorted(shown, key=lambda each: str(each["key"]))}
     if not include and (idle := next((name for name in ("from", "limitSeconds") if name in ctx.query), None)):
         raise InvalidRequest(idle, "has an effect only with include=figures", code="INVALID_QUERY")
     if include:
@@ -422,10 +422,10 @@ def _drifted_first(members: Sequence[Member]) -> list[Member]:
 
 
 def _find(ctx: Context, name: str) -> tuple[JobSet, list[Member]]:
-    there = views.job_set(ctx.world.table, ctx.tenant, name)
-    if there is None:
+    current = views.job_set(ctx.world.table, ctx.tenant, name)
+    if current is None:
         raise apply.no_such_set(name)
-    return there, views.members(ctx.world.table, ctx.tenant, name)
+    return current, views.members(ctx.world.table, ctx.tenant, name)
 
 
 def _member_body(ctx: Context, member: Member, *, detailed: bool) -> dict[str, Any]:
@@ -439,10 +439,10 @@ def _member_body(ctx: Context, member: Member, *, detailed: bool) -> dict[str, A
 
 def _changes(ctx: Context, member: Member) -> list[dict[str, Any]]:
     """Returns the entries of the change log since the set was applied, newest first."""
-    found = []
+    entries = []
     for entry in islice(views.changes(ctx.world.table, ctx.tenant, member.job_id, None, DETAILED), DETAILED):
         if entry.operation == Operation.APPLY:
             break
         if entry.actor is not None and entry.operation not in NOT_OF_THE_SET:
-            found.append(changes.entry_body(ctx, entry))
-    return found
+            entries.append(changes.entry_body(ctx, entry))
+    return entries

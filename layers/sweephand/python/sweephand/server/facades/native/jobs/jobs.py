@@ -191,7 +191,7 @@ def changed_draft(ctx: Context, body: Any, planned: Planned, stored: Any) -> Job
     facade_limits.check_job(planned.job)
     hooks = None
     if isinstance(body, dict) and body.get("schedules") and any(each.hooks for each in planned.schedules):
-        hooks = own_hooks.there(ctx, planned.job, planned.schedules)
+        hooks = own_hooks.stored_hooks(ctx, planned.job, planned.schedules)
     draft = job_members.job_draft(body, ctx.guard, planned.job, hooks, waits_of(ctx, planned.job))
     _require_scope(ctx, draft, planned.job, stored)
     _check_hooks(ctx, draft, hooks)

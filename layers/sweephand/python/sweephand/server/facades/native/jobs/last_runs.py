@@ -52,9 +52,9 @@ def check(ctx: Context) -> None:
         raise InvalidRequest("limit", reason, code="INVALID_QUERY")
 
 
-def of_jobs(ctx: Context, found: Sequence[tuple[Job, Sequence[Schedule]]]) -> list[list[dict[str, Any]]]:
+def of_jobs(ctx: Context, with_schedules: Sequence[tuple[Job, Sequence[Schedule]]]) -> list[list[dict[str, Any]]]:
     """Returns the last runs of each job, latest planned first; without hooks, error actions and tests."""
-    return threads.at_once(partial(_of_job, ctx), found)
+    return threads.at_once(partial(_of_job, ctx), with_schedules)
 
 
 def _of_job(ctx: Context, planned: tuple[Job, Sequence[Schedule]]) -> list[dict[str, Any]]:

@@ -69,11 +69,11 @@ def page(
     ctx: Context, filters: Filters, limit: int, mark: tuple[str, ...] | None
 ) -> tuple[list[Found], str | None, int]:
     """Returns a page, the cursor of the next one, and the number of matches. Raises InvalidRequest for too many."""
-    found = sorted(_matching(ctx, filters), key=lambda each: each.key)
+    matching = sorted(_matching(ctx, filters), key=lambda each: each.key)
     after = None if mark is None else (int(mark[0]), mark[1])
-    rest = [each for each in found if after is None or each.key > after][cursors.offset_of(ctx.query) :]
+    rest = [each for each in matching if after is None or each.key > after][cursors.offset_of(ctx.query) :]
     cursor = ctx.cursor(*rest[limit - 1].mark) if len(rest) > limit else None
-    return rest[:limit], cursor, len(found)
+    return rest[:limit], cursor, len(matching)
 
 
 def _matching(ctx: Context, filters: Filters) -> list[Found]:
@@ -81,16 +81,16 @@ def _matching(ctx: Context, filters: Filters) -> list[Found]:
     job_set = ctx.text("jobSet", 128)
     action_type = ctx.choice("actionType", frozenset(KINDS))
     by_next_run = ctx.choice("sort", frozenset({BY_NEXT_RUN})) is not None
-    there = views.jobs_with_schedules(ctx.world.table, ctx.tenant, _candidates(ctx, filters, job_set))
+    with_schedules = views.jobs_with_schedules(ctx.world.table, ctx.tenant, _candidates(ctx, filters, job_set))
     wanted = [
         (job, schedules)
-        for job, schedules in there
+        for job, schedules in with_schedules
         if filters.hold_now(job, schedules)
         and created.has(job.created_at)
         and job_set in {None, job.job_set}
         and action_type in {None, job.action.kind}
     ]
-    found = []
+    matching = []
     for each in all_as_held(ctx, wanted):
         place = epoch_ms(each.job.created_at)
         if by_next_run or next_run != Window(None, None):
@@ -99,16 +99,16 @@ def _matching(ctx: Context, filters: Filters) -> list[Found]:
                 continue
             if by_next_run:
                 place = _LAST if at is None else epoch_ms(at)
-        found.append(Found(place, each))
-    return found
+        matching.append(Found(place, each))
+    return matching
 
 
 def _next_run(ctx: Context, schedules: Sequence[Schedule]) -> datetime | None:
     """Raises InvalidRequest if the list cannot be ordered or filtered because next runs are too hard to compute."""
-    found, _ = upcoming.next_of_job(schedules, ctx.now)
-    if not found.exact:
+    ahead, _ = upcoming.next_of_job(schedules, ctx.now)
+    if not ahead.exact:
         raise InvalidRequest(_named(ctx), TOO_HARD, code="INVALID_QUERY")
-    return found.first
+    return ahead.first
 
 
 def _window(ctx: Context, name: str) -> Window:

@@ -17,7 +17,7 @@ MOST_SECRETS = 100
 """The most secrets in the hooks of one request, because each takes a call to KMS."""
 
 
-def there(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool = False) -> StoredHooks:
+def stored_hooks(ctx: Context, job: Job, schedules: Sequence[Schedule], *, single: bool = False) -> StoredHooks:
     return StoredHooks(job, schedules, flow.stored(ctx.world, schedules), single, waits_of(ctx, job))
 
 

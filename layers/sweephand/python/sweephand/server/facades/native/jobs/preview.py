@@ -61,12 +61,14 @@ def preview_schedule(ctx: Context) -> Answer:
 def _preview(ctx: Context) -> Answer:
     body = ctx.body()
     with helpful(body, ctx.now):
-        timing, given, after, limit, asked = _asked_for(ctx, body)
+        timing, members, after, limit, asked = _asked_for(ctx, body)
         timing.check_computable(after)
     count = limit if timing.count is None else min(limit, timing.count)
-    found, whole = search(timing, after, count)
-    until = found[-1].instant if len(found) == limit or not whole else LAST
-    ends = found[-1].instant if len(found) == count or not whole else LAST  # after the last, nothing is left out
+    occurrences, whole = search(timing, after, count)
+    until = occurrences[-1].instant if len(occurrences) == limit or not whole else LAST
+    ends = (
+        occurrences[-1].instant if len(occurrences) == count or not whole else LAST
+    )  # after the last, nothing is left out
     gone = dropped(timing, after, ends, MOST_DROPPED)
     counted = None if timing.count is None else explain_instant.Counted(after, timing.count)
     explained = None if asked is None else explain_instant.explain_written(timing, asked, counted)
@@ -82,11 +84,11 @@ def _preview(ctx: Context) -> Answer:
                     "localTime": local_text(epoch_s(each.instant), timing.zone),
                     "movedBy": moved_body(each.moved_by),
                 }
-                for each in found
+                for each in occurrences
             ],
             "dropped": [{"at": text(each.at), "movedBy": moved_body(each.moved_by)} for each in gone],
             "leftOut": [
-                {"plannedAt": text(each.instant), "calendar": given["calendars"][each.calendar]["name"]}
+                {"plannedAt": text(each.instant), "calendar": members["calendars"][each.calendar]["name"]}
                 for each in islice(left_out(timing, after, ends), MOST_DROPPED)
             ],
             "gaps": _gaps(timing, after),
@@ -95,7 +97,7 @@ def _preview(ctx: Context) -> Answer:
             ],
             "explained": None
             if explained is None
-            else EXPLANATION.show(Explained(timing, explained, given.get("calendars"))),
+            else EXPLANATION.show(Explained(timing, explained, members.get("calendars"))),
             "nextCursor": None,
             "searchedUntil": text(until),
             "ianaVersion": IANA_VERSION,
@@ -106,25 +108,25 @@ def _preview(ctx: Context) -> Answer:
 def _asked_for(ctx: Context, body: object) -> tuple[Timing, dict[str, Any], datetime, int, Written | None]:
     """Reads the timing with its members, the beginning, the number, and the instant to explain."""
     wrong = Mistakes()
-    given = fields.members(body, "", (*TIMING_MEMBERS, *OWN_MEMBERS), wrong)
-    limit = wrong.of(fields.whole, given.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
-    after = wrong.of(parse_instant, given.pop("after"), "after") if "after" in given else ctx.now
-    asked = wrong.of(instants.read, given.pop("explain"), "explain") if "explain" in given else None
-    found = wrong.of(_collection, ctx, given.pop("collection")) if "collection" in given else None
-    collection, usage = found or (None, Usage())
+    members = fields.members(body, "", (*TIMING_MEMBERS, *OWN_MEMBERS), wrong)
+    limit = wrong.of(fields.whole, members.pop("limit", NEXT_PREVIEWED), "limit", 1, MOST_PREVIEWED)
+    after = wrong.of(parse_instant, members.pop("after"), "after") if "after" in members else ctx.now
+    asked = wrong.of(instants.read, members.pop("explain"), "explain") if "explain" in members else None
+    home = wrong.of(_collection, ctx, members.pop("collection")) if "collection" in members else None
+    collection, usage = home or (None, Usage())
     if collection is not None:
-        given = dict(collection_members.schedule_with_defaults(given, collection.defaults))
-    for refused in idle.of_timing(given, ""):
+        members = dict(collection_members.schedule_with_defaults(members, collection.defaults))
+    for refused in idle.of_timing(members, ""):
         wrong.add(refused)
     wrong.check()
-    book = named_calendars.book_of(ctx.world, _tenant(ctx), [given]) if "calendars" in given else None
-    timing = parse(given, now=after, book={} if book is None else named_calendars.references(book))
+    book = named_calendars.book_of(ctx.world, _tenant(ctx), [members]) if "calendars" in members else None
+    timing = parse(members, now=after, book={} if book is None else named_calendars.references(book))
     if collection is not None:
         tenancy.check_interval(collection, usage, timing, "")
         timing = tenancy.bounded(collection, timing, timing.count, "")
     if timing.notation == "time" and timing.once_at == after:  # `after` stands for the creation, which is "now"
         after -= timedelta(seconds=1)
-    return timing, given, after, limit, asked
+    return timing, members, after, limit, asked
 
 
 def _collection(ctx: Context, value: object) -> tuple[Collection, Usage]:
@@ -145,13 +147,13 @@ def _gaps(timing: Timing, after: datetime) -> dict[str, Any] | None:
     end = begin + preview_warnings.YEAR_S
     most = gaps.MOST_MEASURED
     if timing.count is not None and _ends_within(timing, begin, end):
-        found = gaps.walk(timing.rule, begin, end, min(most, timing.count))
+        stretch = gaps.walk(timing.rule, begin, end, min(most, timing.count))
     else:
-        found = gaps.measure(timing.rule, begin, end, most)
-    if found is None or found.smallest_s is None:
+        stretch = gaps.measure(timing.rule, begin, end, most)
+    if stretch is None or stretch.smallest_s is None:
         return None
-    until = text(from_ms(found.until * 1000))
-    return {"smallestSeconds": found.smallest_s, "largestSeconds": found.largest_s, "until": until}
+    until = text(from_ms(stretch.until * 1000))
+    return {"smallestSeconds": stretch.smallest_s, "largestSeconds": stretch.largest_s, "until": until}
 
 
 def _ends_within(timing: Timing, begin: int, end: int) -> bool:
@@ -172,7 +174,7 @@ class Explained:
     """
 
     timing: Timing
-    found: explain_instant.Explanation
+    explanation: explain_instant.Explanation
     calendars: Any
     state: State | None = None
     reason: RunReason | None = None
@@ -209,7 +211,8 @@ EXPLANATION = Table(
     {
         "at": answered(INSTANT, "found.instant", "The instant that is explained."),
         "localTime": answered(
-            LOCAL_WITH_OFFSET, lambda explained: local_text(epoch_s(explained.found.instant), explained.timing.zone)
+            LOCAL_WITH_OFFSET,
+            lambda explained: local_text(epoch_s(explained.explanation.instant), explained.timing.zone),
         ),
         "occurs": answered(FLAG, "found.occurs", "Whether it ran, or will run as things stand."),
         "state": answered(
@@ -236,11 +239,11 @@ EXPLANATION = Table(
             items(answer(_REASON), minItems=1),
             lambda explained: [
                 {"code": each.code, "message": explained.message(each), "field": each.field}
-                for each in explained.found.reasons
+                for each in explained.explanation.reasons
             ],
             "The reasons, the most important first.",
         ),
-        "movedBy": answered(MOVED_BY, lambda explained: moved_body(explained.found.moved_by)),
+        "movedBy": answered(MOVED_BY, lambda explained: moved_body(explained.explanation.moved_by)),
         "previous": answered(or_null(INSTANT), "found.previous", "The occurrence before; null if there is none."),
         "next": answered(or_null(INSTANT), "found.following", "The next occurrence; null if there is none."),
         "runId": answered(

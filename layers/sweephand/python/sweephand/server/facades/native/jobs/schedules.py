@@ -108,11 +108,11 @@ def patch(ctx: Context) -> Answer:
 def _hooks_of(ctx: Context, planned: Planned, schedule: Schedule) -> StoredHooks | None:
     if schedule.hooks is None:
         return None
-    return own_hooks.there(ctx, planned.job, [schedule], single=True)
+    return own_hooks.stored_hooks(ctx, planned.job, [schedule], single=True)
 
 
 def _checked(ctx: Context, planned: Planned, known: StoredHooks | None, body: object) -> ScheduleDraft:
-    draft = schedule_members.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, there=known)
+    draft = schedule_members.schedule_draft(body, "", planned.job.action, ctx.guard, change=True, hooks=known)
     if draft.hooks or known is not None:
         own_hooks.check(ctx, [draft], known)
     return draft

@@ -62,16 +62,16 @@ def lists_body(plan: Plan, shown: Sequence[tuple[Change, dict[str, Any]]]) -> di
 
 def entry(ctx: Context, set_plan: SetPlan, each: Change, *, detailed: bool) -> dict[str, Any]:
     """Returns a change as JSON. detailed: counts the runs of a job that is deleted."""
-    there = set_plan.job_of(each)
-    body: dict[str, Any] = {"key": each.key, "jobId": there and there.job.id, "name": there and there.job.name}
+    planned = set_plan.job_of(each)
+    body: dict[str, Any] = {"key": each.key, "jobId": planned and planned.job.id, "name": planned and planned.job.name}
     if each.member is not None and each.member.key != each.key:
         body["was"] = each.member.key
     if each.verb is not Verb.DELETE:
         return body
     runs = open_runs = None
-    if there is not None and detailed:
-        found = counts.ledgers_of(ctx.world.table, there.schedules, ctx.now, last=False)
-        totals = [one.totals for one in found]
+    if planned is not None and detailed:
+        ledgers = counts.ledgers_of(ctx.world.table, planned.schedules, ctx.now, last=False)
+        totals = [one.totals for one in ledgers]
         runs, open_runs = sum(one.planned for one in totals), sum(one.open for one in totals)
     return {**body, "runs": runs, "openRuns": open_runs}
 
@@ -83,19 +83,19 @@ def _dry_run(
 
     most: how many members may still be shown; None instead of more.
     """
-    there, draft = set_plan.job_of(each), drafts.get(each.key)
+    planned, draft = set_plan.job_of(each), drafts.get(each.key)
     if draft is None:
         return [], ()
-    stored = lookup.payloads_of(ctx.world, there) if there is not None else {}
+    stored = lookup.payloads_of(ctx.world, planned) if planned is not None else {}
     after = apply.dry_run(ctx.world, set_plan, each, draft, stored)
-    found = [] if there is None else list(islice(_lines(ctx, there, after, draft, stored), most + 1))
-    return found if len(found) <= most else None, after.schedules
+    lines = [] if planned is None else list(islice(_lines(ctx, planned, after, draft, stored), most + 1))
+    return lines if len(lines) <= most else None, after.schedules
 
 
 def _next_runs(ctx: Context, set_plan: SetPlan, each: Change, after: Sequence[Schedule]) -> dict[str, Any]:
     """Returns the next run before the change, and after it."""
-    there = set_plan.job_of(each)
-    was, _ = upcoming.next_of_job(() if there is None else there.schedules, ctx.now)
+    planned = set_plan.job_of(each)
+    was, _ = upcoming.next_of_job(() if planned is None else planned.schedules, ctx.now)
     is_, _ = upcoming.next_of_job(after, ctx.now)
     return {
         "nextRunAtBefore": was.first and text(was.first),
@@ -105,7 +105,7 @@ def _next_runs(ctx: Context, set_plan: SetPlan, each: Change, after: Sequence[Sc
 
 
 def _lines(
-    ctx: Context, there: Planned, after: DryRun, draft: JobDraft, stored: Mapping[str, Payload]
+    ctx: Context, planned: Planned, after: DryRun, draft: JobDraft, stored: Mapping[str, Payload]
 ) -> Iterator[dict[str, Any]]:
     """Yields the changed members. Secrets are not compared, because a plan may not decrypt the stored ones.
 
@@ -113,17 +113,17 @@ def _lines(
     """
     named: set[str] = set()
     pairs = [(step.before, step.after) for step in after.steps if step.before != step.after]
-    was = replace(changes.shown_as_stored(ctx, there.job, [before for before, _ in pairs]), payloads=stored)
-    job = replace(after.job, secret_version=there.job.secret_version)
+    was = replace(changes.shown_as_stored(ctx, planned.job, [before for before, _ in pairs]), payloads=stored)
+    job = replace(after.job, secret_version=planned.job.secret_version)
     is_ = Shown(job, _payloads_after(after, stored), _hooks_after(ctx, after, was.hooks))
-    for schedule, found in changes.differences_between(was, is_, pairs):
-        if found.path:
-            old, new = found.old, found.new
+    for schedule, difference in changes.differences_between(was, is_, pairs):
+        if difference.path:
+            old, new = difference.old, difference.new
         else:
-            old, new = (_without_id(side) for side in (found.old, found.new))
+            old, new = (_without_id(side) for side in (difference.old, difference.new))
         name = None if schedule is None else schedule.name
-        named |= {found.path} if schedule is None else set()
-        yield {"schedule": name, **changes.member_body(found._replace(old=old, new=new), LONGEST_VALUE)}
+        named |= {difference.path} if schedule is None else set()
+        yield {"schedule": name, **changes.member_body(difference._replace(old=old, new=new), LONGEST_VALUE)}
     for path in sorted(_secrets(draft)):
         if path in named or any(path.startswith(f"{each}.") for each in named):
             continue
@@ -146,13 +146,13 @@ def _payloads_after(after: DryRun, stored: Mapping[str, Payload]) -> dict[str, P
     job = after.job
     versions = {name: spec.payload_version for name, spec in by_owner(job.action, job.error_action, job.hooks).items()}
     versions |= {each.id: each.payload_version for each in after.schedules}
-    there = {**stored, **after.payloads}
-    return {owner: there[owner] for owner, version in versions.items() if version is not None and owner in there}
+    payloads = {**stored, **after.payloads}
+    return {owner: payloads[owner] for owner, version in versions.items() if version is not None and owner in payloads}
 
 
 def _hooks_after(ctx: Context, after: DryRun, had: StoredHooks | None) -> StoredHooks | None:
     new = {step.after.id: step.hooks for step in after.steps if step.after is not None and step.hooks is not None}
     if had is None and not new:
         return None
-    there = {} if had is None else had.hooks
-    return StoredHooks(after.job, after.schedules, {**there, **new}, waits_s=waits_of(ctx, after.job))
+    hooks = {} if had is None else had.hooks
+    return StoredHooks(after.job, after.schedules, {**hooks, **new}, waits_s=waits_of(ctx, after.job))

@@ -44,18 +44,18 @@ def timing_defaults(timing: Mapping[str, Any]) -> dict[str, Any]:
     return {**_ALWAYS, **defaults_of(notation, value), **({} if zone is None else {"timezone": zone})}
 
 
-def without_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def without_defaults(members: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the members that differ from their defaults. Types matter: 0 is not false."""
     return {
         name: value
-        for name, value in given.items()
+        for name, value in members.items()
         if not (name in defaults and type(defaults[name]) is type(value) and defaults[name] == value)
     }
 
 
-def without_default_policies(given: Mapping[str, Any]) -> dict[str, Any]:
+def without_default_policies(members: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a job's policies without defaults. A schedule keeps its own, because they override its job's."""
-    kept = without_defaults(given, POLICIES)
+    kept = without_defaults(members, POLICIES)
     misfire = without_defaults(kept.get("misfire", {}), POLICIES["misfire"])
     return {name: value for name, value in {**kept, "misfire": misfire}.items() if value != {}}
 
@@ -105,7 +105,7 @@ def shown_action(action: ActionSpec, filling: Filling) -> dict[str, Any]:
     return {"type": action.kind, **params, "retry": dict(action.retry)}
 
 
-def unsaid(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> Mapping[str, Any]:
+def without_shown(params: Mapping[str, Any], stored: ActionSpec, filling: Filling) -> Mapping[str, Any]:
     """Returns the params of a change without defaults that were only shown in an answer and sent back unchanged."""
     outcome = params.get("outcome", {})
     shown = filling.of(stored)

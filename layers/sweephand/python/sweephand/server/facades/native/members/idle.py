@@ -95,9 +95,9 @@ def _tidy(name: str, merged: Any, patch: Any) -> Any:
     if name not in {"retry", "misfire"} or not isinstance(merged, Mapping):
         return merged
     said = patch if isinstance(patch, Mapping) else {}
-    given = {each: value for each, value in merged.items() if value is not None}
+    policy = {each: value for each, value in merged.items() if value is not None}
     try:
-        left = retry.inactive(given) if name == "retry" else lateness.inactive(given)
+        left = retry.inactive(policy) if name == "retry" else lateness.inactive(policy)
     except (ValueError, TypeError):  # an unknown type, which the reader of the member refuses
         return merged
     return {each: value for each, value in merged.items() if each in said or each not in left}

@@ -62,12 +62,12 @@ with lazy():
 class Reading:
     """The context of a request. before: the replaced job, whose secrets may be kept.
 
-    there: its schedules with their own hooks. action: set as soon as it was read.
+    hooks: its schedules with their own hooks. action: set as soon as it was read.
     """
 
     guard: GuardSettings
     before: Job | None
-    there: StoredHooks | None
+    hooks: StoredHooks | None
     shown_by: Filling
     action: ActionDraft | None = None
 
@@ -102,13 +102,13 @@ def _tags(value: object, field: str, _: Reading) -> tuple[str, ...]:
 
 def _schedules(value: object, field: str, reading: Reading) -> tuple[ScheduleDraft, ...]:
     wrong = Mistakes()
-    change, there = reading.before is not None, reading.there
-    found = tuple(
-        wrong.of(read_schedule, each, f"{field}[{n}]", reading.action, reading.guard, change=change, there=there)
+    change, hooks = reading.before is not None, reading.hooks
+    drafts = tuple(
+        wrong.of(read_schedule, each, f"{field}[{n}]", reading.action, reading.guard, change=change, hooks=hooks)
         for n, each in enumerate(fields.listed(value, field))
     )
     wrong.check()
-    return found
+    return drafts
 
 
 # Showing
@@ -236,23 +236,23 @@ def job_draft(
     body: object,
     guard: GuardSettings,
     before: Job | None = None,
-    there: StoredHooks | None = None,
+    hooks: StoredHooks | None = None,
     waits_s: int | None = None,
 ) -> JobDraft:
-    """Reads POST, PUT, and PATCH after its merge. before, there: see Reading. waits_s: see defaults.Filling.
+    """Reads POST, PUT, and PATCH after its merge. before, hooks: see Reading. waits_s: see defaults.Filling.
 
     In a change, members that only answers have are ignored, so that a job can be sent back as it was read.
     """
     known = (*JOB.names(change=before is not None), "schedules")
     wrong = Mistakes()
-    given = fields.members(body, "", known, wrong)
-    if before is not None and given.get("id", before.id) != before.id:
+    members = fields.members(body, "", known, wrong)
+    if before is not None and members.get("id", before.id) != before.id:
         wrong.add(InvalidRequest("id", "cannot be changed"))
-    wrong.of(fields.required, given, "action")
-    reading = Reading(guard, before, there, Filling(before.policies if before else {}, waits_s))
-    draft = JOB.read(given, "", reading, wrong)
-    if "schedules" in given:
-        draft["schedules"] = wrong.of(_schedules, given["schedules"], "schedules", reading)
+    wrong.of(fields.required, members, "action")
+    reading = Reading(guard, before, hooks, Filling(before.policies if before else {}, waits_s))
+    draft = JOB.read(members, "", reading, wrong)
+    if "schedules" in members:
+        draft["schedules"] = wrong.of(_schedules, members["schedules"], "schedules", reading)
     elif before is not None:
         draft["schedules"] = None
     start, end = draft.get("start_at"), draft.get("end_at")
@@ -269,7 +269,7 @@ def job_draft(
 def check_settable(body: Mapping[str, Any]) -> None:
     """Raises InvalidRequest for members that a new job cannot have, so that a change does not ignore them."""
     wrong = Mistakes()
-    fields.members(body, "", (*JOB.given, "schedules"), wrong)
+    fields.members(body, "", (*JOB.sent, "schedules"), wrong)
     schedules = body.get("schedules")
     for n, each in enumerate(schedules if isinstance(schedules, list) else ()):
         wrong.of(fields.members, each, f"schedules[{n}]", schedule_members.GIVEN)

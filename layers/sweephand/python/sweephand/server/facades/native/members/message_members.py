@@ -117,7 +117,7 @@ MESSAGE = Resource(
     },
     "run.posted",
 )
-_MEMBERS = tuple(MESSAGE.given)
+_MEMBERS = tuple(MESSAGE.sent)
 REQUEST = {
     **MESSAGE.request(),
     "payload": {**ANYTHING, "description": "JSON that is sent instead of the action's payload."},
@@ -150,20 +150,20 @@ REQUEST = {
 def draft(body: object, guard: GuardSettings, *, tasks: bool) -> MessageDraft:
     """Reads a message. tasks: whether its caller may set the payload of tasks. Raises InvalidRequest."""
     wrong = Mistakes()
-    given = fields.members(body, "", (*_MEMBERS, *run_edits.MEMBERS, *DEDUPE, *WHEN), wrong)
-    wrong.of(fields.required, given, "action")
-    found = MESSAGE.read(given, "", guard, wrong)
-    found |= wrong.of(_when, given) or {}
-    found["dedupe"] = wrong.of(_dedupe, given)
-    edit = wrong.of(run_edits.read, given, tasks=tasks)
-    action = found.get("action")
+    members = fields.members(body, "", (*_MEMBERS, *run_edits.MEMBERS, *DEDUPE, *WHEN), wrong)
+    wrong.of(fields.required, members, "action")
+    attributes = MESSAGE.read(members, "", guard, wrong)
+    attributes |= wrong.of(_when, members) or {}
+    attributes["dedupe"] = wrong.of(_dedupe, members)
+    edit = wrong.of(run_edits.read, members, tasks=tasks)
+    action = attributes.get("action")
     if action is not None:
-        for refused in idle.of_job(found.get("policies") or {}, action, "policies"):
+        for refused in idle.of_job(attributes.get("policies") or {}, action, "policies"):
             wrong.add(refused)
         if edit is not None:
-            found["action"] = wrong.of(_edited, action, edit)
+            attributes["action"] = wrong.of(_edited, action, edit)
     wrong.check()
-    return MessageDraft(**{"collection": DEFAULT_COLLECTION, **found})
+    return MessageDraft(**{"collection": DEFAULT_COLLECTION, **attributes})
 
 
 def _edited(action: ActionDraft, edit: edits.Edit) -> ActionDraft:
@@ -175,34 +175,34 @@ def _edited(action: ActionDraft, edit: edits.Edit) -> ActionDraft:
     return action if edit.payload is None else replace(action, payload=edit.payload)
 
 
-def _dedupe(given: Mapping[str, Any]) -> Dedupe | None:
+def _dedupe(members: Mapping[str, Any]) -> Dedupe | None:
     """Reads the caller's own key. Raises InvalidRequest."""
-    if "dedupeKey" not in given:
+    if "dedupeKey" not in members:
         for name in DEDUPE[1:]:
-            if name in given:
+            if name in members:
                 raise fields.inactive("", name, "only `dedupeKey` needs it")
         return None
-    key = fields.line(given["dedupeKey"], "dedupeKey", 255)
-    seconds = fields.whole(given.get("dedupeSeconds", 86_400), "dedupeSeconds", 60, MOST_DEDUPED_S)
-    chosen = fields.one_of(given.get("onDuplicate", "keep"), "onDuplicate", ("keep", "refuse"))
+    key = fields.line(members["dedupeKey"], "dedupeKey", 255)
+    seconds = fields.whole(members.get("dedupeSeconds", 86_400), "dedupeSeconds", 60, MOST_DEDUPED_S)
+    chosen = fields.one_of(members.get("onDuplicate", "keep"), "onDuplicate", ("keep", "refuse"))
     return Dedupe(key, seconds, refuse=chosen == "refuse")
 
 
-def _when(given: Mapping[str, Any]) -> dict[str, Any]:
+def _when(members: Mapping[str, Any]) -> dict[str, Any]:
     """Reads when the message is sent. Raises InvalidRequest."""
-    if "delaySeconds" in given and "at" in given:
+    if "delaySeconds" in members and "at" in members:
         raise InvalidRequest("delaySeconds", "excludes `at`: write one of them")
-    if "at" not in given:
+    if "at" not in members:
         for name in ("timezone", "onPastStart"):
-            if name in given:
+            if name in members:
                 raise fields.inactive("", name, "only `at` needs it")
-    if "delaySeconds" in given:
-        return {"delay_s": fields.whole(given["delaySeconds"], "delaySeconds", 0, LONGEST_DELAY_S)}
-    if "at" not in given:
+    if "delaySeconds" in members:
+        return {"delay_s": fields.whole(members["delaySeconds"], "delaySeconds", 0, LONGEST_DELAY_S)}
+    if "at" not in members:
         return {}
-    zone = instants.read_zone(given.get("timezone", "UTC"))
-    past = fields.one_of(given.get("onPastStart", "refuse"), "onPastStart", ("refuse", "run_now"))
-    at = localtime.to_instant(instants.resolve(instants.read(given["at"], "at"), "at", zone))
+    zone = instants.read_zone(members.get("timezone", "UTC"))
+    past = fields.one_of(members.get("onPastStart", "refuse"), "onPastStart", ("refuse", "run_now"))
+    at = localtime.to_instant(instants.resolve(instants.read(members["at"], "at"), "at", zone))
     return {"at": at, "run_past": past == "run_now"}
 
 

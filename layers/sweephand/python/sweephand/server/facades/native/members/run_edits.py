@@ -14,14 +14,14 @@ from sweephand.server.flow.runs.edits import Edit
 MEMBERS = ("payload", "body", "headers")
 
 
-def read(given: Mapping[str, Any], *, tasks: bool) -> Edit | None:
+def read(members: Mapping[str, Any], *, tasks: bool) -> Edit | None:
     """Returns the edit; None if a request has none of these members. tasks: as for Edit. Raises InvalidRequest."""
-    if not any(name in given for name in MEMBERS):
+    if not any(name in members for name in MEMBERS):
         return None
-    path, payload = payloads.parse_payload(given, "")
+    path, payload = payloads.parse_payload(members, "")
     if payload is not None:
         payloads.check_size(payload, path)
-    return Edit(payload, _headers(given["headers"]) if "headers" in given else None, tasks=tasks)
+    return Edit(payload, _headers(members["headers"]) if "headers" in members else None, tasks=tasks)
 
 
 def _headers(value: object) -> dict[str, str | None]:

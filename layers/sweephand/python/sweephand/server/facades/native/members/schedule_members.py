@@ -76,26 +76,26 @@ class ScheduleView:
 
 
 def read_action(
-    given: object, field: str, guard: GuardSettings, shown_by: Filling, stored: ActionSpec | None
+    value: object, field: str, guard: GuardSettings, shown_by: Filling, stored: ActionSpec | None
 ) -> ActionDraft:
     """Reads an action. stored: the action that it replaces. Defaults that only an answer showed are not stored."""
-    draft = actions.draft(given, field=field, guard=guard, stored=stored)
+    draft = actions.draft(value, field=field, guard=guard, stored=stored)
     if stored is None:
         return draft
-    return replace(draft, params=defaults.unsaid(draft.params, stored, shown_by))
+    return replace(draft, params=defaults.without_shown(draft.params, stored, shown_by))
 
 
 def read_hooks(
     value: object, field: str, guard: GuardSettings, shown_by: Filling, stored: Mapping[str, ActionSpec]
 ) -> dict[str, ActionDraft]:
     wrong = Mistakes()
-    given = fields.members(value, field, tuple(HOOK_KINDS), wrong)
-    found = {
+    members = fields.members(value, field, tuple(HOOK_KINDS), wrong)
+    drafts = {
         name: wrong.of(read_action, hook, below(field, name), guard, shown_by, stored.get(name))
-        for name, hook in given.items()
+        for name, hook in members.items()
     }
     wrong.check()
-    return found
+    return drafts
 
 
 # Showing
@@ -200,7 +200,7 @@ def with_timing(shown: Mapping[str, Any], timing: Mapping[str, Any]) -> dict[str
     return {**{name: shown[name] for name in head}, **timing, **shown}
 
 
-GIVEN = (*SCHEDULE.given, *sorted(TIMING_MEMBERS))
+GIVEN = (*SCHEDULE.sent, *sorted(TIMING_MEMBERS))
 """The members that a caller may set."""
 
 
@@ -211,21 +211,21 @@ def schedule_draft(
     guard: GuardSettings,
     *,
     change: bool,
-    there: StoredHooks | None = None,
+    hooks: StoredHooks | None = None,
 ) -> ScheduleDraft:
-    """Reads a schedule. action: see Reading. there: the changed schedule, whose secrets may be kept."""
+    """Reads a schedule. action: see Reading. hooks: the changed schedule, whose secrets may be kept."""
     known = (*GIVEN, *(SCHEDULE.read_only if change else ()))
     wrong = Mistakes()
-    given = fields.members(body, field, known, wrong)
-    timing = {name: given[name] for name in given if name in TIMING_MEMBERS}
+    members = fields.members(body, field, known, wrong)
+    timing = {name: members[name] for name in members if name in TIMING_MEMBERS}
     if "calendars" in timing:
         timing["calendars"] = wrong.of(_calendars, timing["calendars"], field)
-    read = SCHEDULE.read(given, field, Reading(guard, action, *_shown(given, there)), wrong)
+    read = SCHEDULE.read(members, field, Reading(guard, action, *_shown(members, hooks)), wrong)
     if action is not None:
         wrong.of(actions.check_payload, action.kind, action.params, read.get("payload"), below(field, "payload"))
     draft = ScheduleDraft(
         **{
-            "id": wrong.of(fields.free, given["id"], below(field, "id"), 1, 64) if "id" in given else None,
+            "id": wrong.of(fields.free, members["id"], below(field, "id"), 1, 64) if "id" in members else None,
             "name": None,
             "hooks": {},
             "timing": defaults.without_defaults(timing, defaults.timing_defaults(timing)),
@@ -248,10 +248,10 @@ def _calendars(value: object, field: str) -> Any:
         raise wrong.within(field) from wrong
 
 
-def _shown(given: Mapping[str, Any], there: StoredHooks | None) -> tuple[Filling, Mapping[str, ActionSpec]]:
-    if there is None or not given.get("hooks"):
+def _shown(members: Mapping[str, Any], hooks: StoredHooks | None) -> tuple[Filling, Mapping[str, ActionSpec]]:
+    if hooks is None or not members.get("hooks"):
         return Filling(), {}
-    return there.of(there.find(given.get("id"), given.get("name")))
+    return hooks.of(hooks.find(members.get("id"), members.get("name")))
 
 
 def schedule_body(

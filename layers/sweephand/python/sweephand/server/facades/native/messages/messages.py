@@ -44,8 +44,8 @@ def create(ctx: Context) -> Answer:
 
 
 def _create_many(ctx: Context, body: Mapping[str, Any]) -> Answer:
-    given = fields.members(body, "", ("messages",))
-    bodies = given.get("messages")
+    members = fields.members(body, "", ("messages",))
+    bodies = members.get("messages")
     if not isinstance(bodies, list) or not 1 <= len(bodies) <= MOST:
         said = f"has {len(bodies):,} members" if isinstance(bodies, list) else f"is {fields.shown(bodies)}"
         raise InvalidRequest("messages", f"must be a list of 1 to {MOST} messages; it {said}")
@@ -111,17 +111,17 @@ def list_all(ctx: Context) -> Answer:
     )
     with in_query():
         wanted.check()
-    found: list[Run] = []
+    selected: list[Run] = []
     mark = (last[0], last[1]) if last else None
     more = False
     for looked, each in enumerate(listing.listed(ctx.world, ctx.tenant, wanted, mark, limit + 1)):
         fits = wanted.holds(each, ctx.now)
-        if (fits and len(found) == limit) or looked == LOOKED_AT_MOST:
+        if (fits and len(selected) == limit) or looked == LOOKED_AT_MOST:
             more = True
             break
         if fits and isinstance(each, Run):
-            found.append(each)
+            selected.append(each)
         mark = run_lists.mark_of(each)
-    whole = listing.whole(ctx.world, found)
+    whole = listing.whole(ctx.world, selected)
     items = [message_members.message_body(_view(ctx, run, full=False)) for run in whole]
     return Answer(200, {"items": items, "nextCursor": ctx.cursor(*mark) if more and mark else None})

@@ -50,19 +50,19 @@ def _request(operation: Operation) -> Mapping[str, Any]:
 
 def _result(operation: Operation, link: Link | None = None) -> Mapping[str, Any] | None:
     """Returns the result; None for an export of runs without a file. link: only if a single operation is read."""
-    there = operation.result
-    if operation.kind is not OperationKind.EXPORT_RUNS or there is None:
-        return there
+    result = operation.result
+    if operation.kind is not OperationKind.EXPORT_RUNS or result is None:
+        return result
     expires_at = export_runs.file_expires_at(operation)
     if expires_at is None:
         return None
-    after, next_cursor = there["behind"], None
+    after, next_cursor = result["behind"], None
     if after is not None:
         place = " ".join((operation.tenant or "", *EXPORT_PATH.split("/")[1:]))
         next_cursor = cursors.write(place, operation.params, tuple(after))
     return {
         "runs": operation.done,
-        "bytes": there["bytes"],
+        "bytes": result["bytes"],
         "link": None if link is None else {"url": link.url, "expiresAt": text_ms(link.expires_at)},
         "fileExpiresAt": text_of(expires_at),
         "nextCursor": next_cursor,

@@ -96,23 +96,23 @@ def _asked(ctx: Context, job: Job, schedule: Schedule, held: Held | None) -> _As
     resumed = upcoming.resumed(schedule, timing)
     written = _written(ctx)
     try:
-        found = explain_instant.explain_written(timing, written, _counted(resumed, timing))
+        explanation = explain_instant.explain_written(timing, written, _counted(resumed, timing))
     except Undecided:
-        found = explain_instant.too_hard(timing, written)
-    plan = resumed if found.instant > generations.began(resumed) else schedule
+        explanation = explain_instant.too_hard(timing, written)
+    plan = resumed if explanation.instant > generations.began(resumed) else schedule
     if timing.actual_start_interval_s is not None and plan.held_from is None and plan.state is ScheduleState.ACTIVE:
-        found = _by_actual_starts(ctx.now, plan, timing, found)
-    elif schedule.newer_packed is not None and found.instant > ctx.now:
-        found = _while_following(schedule, timing, found)
-    return _Asked(ctx, job, schedule, plan, held, timing, found)
+        explanation = _by_actual_starts(ctx.now, plan, timing, explanation)
+    elif schedule.newer_packed is not None and explanation.instant > ctx.now:
+        explanation = _while_following(schedule, timing, explanation)
+    return _Asked(ctx, job, schedule, plan, held, timing, explanation)
 
 
 def _written(ctx: Context) -> Written:
-    given = ctx.query.get("at")
-    if given is None:
+    text = ctx.query.get("at")
+    if text is None:
         return Written(epoch_s(ctx.now), 0)
     with in_query():
-        return instants.read(given, "at")
+        return instants.read(text, "at")
 
 
 def _counted(schedule: Schedule, timing: Timing) -> explain_instant.Counted | None:
@@ -136,8 +136,8 @@ def _by_row(asked: _Asked, row: Run) -> _Answered:
         off = off if off is not None and off.reason is row.reason else None
     reasons = (Reason("IN_LEDGER", _row_text(row, off)), *planned)
     moved_by = asked.by_rule.moved_by if covers else None
-    found = replace(asked.by_rule, occurs=ran, reasons=reasons, moved_by=moved_by)
-    return _Answered(found, row.state, row.reason, row, off)
+    explanation = replace(asked.by_rule, occurs=ran, reasons=reasons, moved_by=moved_by)
+    return _Answered(explanation, row.state, row.reason, row, off)
 
 
 _BEFORE = Reason("PLANNED_BEFORE", "the schedule had it before its last change")
@@ -164,57 +164,57 @@ def _off_text(off: Switch) -> str:
 # Without a row
 
 
-def _answered(asked: _Asked, there: Occurrence | None) -> _Answered:
+def _answered(asked: _Asked, occurrence: Occurrence | None) -> _Answered:
     """Explains why this occurrence is at the instant, or why none is."""
-    if there is None:
+    if occurrence is None:
         return _none(asked)
-    if there.run is not None:
-        return _by_row(asked, there.run)
+    if occurrence.run is not None:
+        return _by_row(asked, occurrence.run)
     still_due = asked.instant in asked.schedule.still_due
-    if still_due or there.plan is not None:
+    if still_due or occurrence.plan is not None:
         late = "which was too late to stop it" if still_due else "and nothing has begun it yet"
-        return _pending(asked, there, f"{_BEFORE.text}, {late}")
-    if there.off is not None:
-        return _while_off(asked, there.reason)
-    if there.skipped is not None:
-        return _Answered(replace(asked.by_rule, occurs=False), there.state, there.reason)
+        return _pending(asked, occurrence, f"{_BEFORE.text}, {late}")
+    if occurrence.off is not None:
+        return _while_off(asked, occurrence.reason)
+    if occurrence.skipped is not None:
+        return _Answered(replace(asked.by_rule, occurs=False), occurrence.state, occurrence.reason)
     return _planned(asked)
 
 
 def _planned(asked: _Asked) -> _Answered:
     """Explains an occurrence of the plan in force, for which the ledger has no row."""
-    found = replace(asked.by_rule, occurs=True)
-    reasons = found.reasons if asked.by_rule.occurs else (_FIRST,)
+    explanation = replace(asked.by_rule, occurs=True)
+    reasons = explanation.reasons if asked.by_rule.occurs else (_FIRST,)
     if switched_off.waits_until_enabled(asked.job, asked.schedule):
         late = replace(_not_active(asked), text=f"{_not_active(asked).text}; it runs once that ends (onEnable)")
-        return _Answered(replace(found, reasons=(late, *reasons)), State.SCHEDULED)
+        return _Answered(replace(explanation, reasons=(late, *reasons)), State.SCHEDULED)
     if asked.instant <= asked.ctx.now:
         reasons = (*reasons, Reason("NO_ROW", _due_text(asked)))
-    return _Answered(replace(found, reasons=reasons), State.SCHEDULED)
+    return _Answered(replace(explanation, reasons=reasons), State.SCHEDULED)
 
 
 def _none(asked: _Asked) -> _Answered:
     """Explains an instant without an occurrence. Older ones may have had a row that has expired."""
     if asked.instant <= generations.began(asked.plan):
         return _before_change(asked)
-    found = replace(asked.by_rule, occurs=False)
+    explanation = replace(asked.by_rule, occurs=False)
     off = (time.covers(asked.instant) for time in switched_off.times_off(asked.job, asked.schedule))
     if any(off):
         return _while_off(asked, None)
     if not _acts(asked):
-        return _Answered(replace(found, reasons=(_not_active(asked), *found.reasons)))
+        return _Answered(replace(explanation, reasons=(_not_active(asked), *explanation.reasons)))
     if _may_follow(asked):
-        return _Answered(replace(found, reasons=(_FOLLOWS,), moved_by=None))
-    return _Answered(_between_or_gone(asked) if asked.by_rule.occurs else found)
+        return _Answered(replace(explanation, reasons=(_FOLLOWS,), moved_by=None))
+    return _Answered(_between_or_gone(asked) if asked.by_rule.occurs else explanation)
 
 
 def _between_or_gone(asked: _Asked) -> Explanation:
     """Explains an instant of the rule that is no occurrence, or whose row has expired."""
-    found = asked.by_rule
+    explanation = asked.by_rule
     if asked.timing.actual_start_interval_s is not None:
-        return replace(found, occurs=False, reasons=(_BETWEEN,), moved_by=None)
+        return replace(explanation, occurs=False, reasons=(_BETWEEN,), moved_by=None)
     gone = asked.instant < asked.ctx.now - occurrences.KEPT
-    return replace(found, occurs=gone, reasons=(*found.reasons, _GONE))
+    return replace(explanation, occurs=gone, reasons=(*explanation.reasons, _GONE))
 
 
 _FIRST = Reason("BEGINS_PLAN", "its plan begins with it: it runs at once, or late")
@@ -254,16 +254,16 @@ def _before_change(asked: _Asked) -> _Answered:
     return _Answered(replace(asked.by_rule, occurs=True, reasons=(_BEFORE, _GONE), moved_by=None))
 
 
-def _pending(asked: _Asked, there: Occurrence, words: str) -> _Answered:
+def _pending(asked: _Asked, occurrence: Occurrence, words: str) -> _Answered:
     """Explains an occurrence of an earlier plan that has no row yet."""
     planned = Reason("PLANNED_BEFORE", words)
-    found = replace(asked.by_rule, occurs=there.skipped is None, reasons=(planned,), moved_by=None)
-    if there.skipped is None:
-        return _Answered(found, State.SCHEDULED)
+    explanation = replace(asked.by_rule, occurs=occurrence.skipped is None, reasons=(planned,), moved_by=None)
+    if occurrence.skipped is None:
+        return _Answered(explanation, State.SCHEDULED)
     off = past.switch_at(asked.ctx.world, asked.job, asked.schedule, asked.instant)
-    because = f"it will be skipped: {there.skipped}" + ("" if off is None else f", {_off_text(off)}")
-    found = replace(found, reasons=(Reason("NOT_ACTIVE", because), planned))
-    return _Answered(found, there.state, there.reason, off=off)
+    because = f"it will be skipped: {occurrence.skipped}" + ("" if off is None else f", {_off_text(off)}")
+    explanation = replace(explanation, reasons=(Reason("NOT_ACTIVE", because), planned))
+    return _Answered(explanation, occurrence.state, occurrence.reason, off=off)
 
 
 def _no_occurrence(asked: _Asked, *reasons: Reason) -> Explanation:
@@ -278,15 +278,15 @@ def _while_off(asked: _Asked, skipped: RunReason | None) -> _Answered:
     because = _not_active(asked)
     if off is not None:
         because = replace(because, text=f"{because.text}: {_off_text(off)}")
-    found = replace(asked.by_rule, occurs=False, reasons=(because, *asked.by_rule.reasons))
-    return _Answered(found, None if skipped is None else State.SKIPPED, skipped, off=off)
+    explanation = replace(asked.by_rule, occurs=False, reasons=(because, *asked.by_rule.reasons))
+    return _Answered(explanation, None if skipped is None else State.SKIPPED, skipped, off=off)
 
 
-def _while_following(schedule: Schedule, timing: Timing, found: Explanation) -> Explanation:
+def _while_following(schedule: Schedule, timing: Timing, explanation: Explanation) -> Explanation:
     """Explains a future instant. Does not name instants that only one version of the schedule's calendars has."""
-    certain = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - SECOND, 2)]
-    following = next((each for each in certain if each > found.instant), None)
-    return replace(found, previous=None, following=following)
+    certain = [each.instant for each in upcoming.ahead(schedule, timing, explanation.instant - SECOND, 2)]
+    following = next((each for each in certain if each > explanation.instant), None)
+    return replace(explanation, previous=None, following=following)
 
 
 def _may_follow(asked: _Asked) -> bool:
@@ -302,20 +302,20 @@ def _may_follow(asked: _Asked) -> bool:
 _BETWEEN = Reason("BETWEEN_STEPS", "its steps follow its actual starts, and none of them ends at this instant")
 
 
-def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, found: Explanation) -> Explanation:
+def _by_actual_starts(now: datetime, schedule: Schedule, timing: Timing, explanation: Explanation) -> Explanation:
     """Explains an instant of an interval whose steps follow the actual starts of its runs, by the schedule's row.
 
     The ledger knows the earlier ones.
     """
-    ahead = [each.instant for each in upcoming.ahead(schedule, timing, found.instant - SECOND, 2)]
-    occurs = found.instant in ahead
+    ahead = [each.instant for each in upcoming.ahead(schedule, timing, explanation.instant - SECOND, 2)]
+    occurs = explanation.instant in ahead
     reason = Reason("MATCHES", "it is one interval after the previous actual start") if occurs else _BETWEEN
-    if found.instant <= now:
-        return replace(found, occurs=occurs, reasons=(reason,), moved_by=None)
+    if explanation.instant <= now:
+        return replace(explanation, occurs=occurs, reasons=(reason,), moved_by=None)
     step = timedelta(seconds=timing.actual_start_interval_s or 0)
     previous = ahead[0] - step if ahead and ahead[0] - step > now else None
-    following = next((each for each in ahead if each > found.instant), None)
-    return Explanation(found.instant, occurs, (reason,), None, previous, following)
+    following = next((each for each in ahead if each > explanation.instant), None)
+    return Explanation(explanation.instant, occurs, (reason,), None, previous, following)
 
 
 def _acts(asked: _Asked) -> bool:

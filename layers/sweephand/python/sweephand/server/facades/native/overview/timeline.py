@@ -140,8 +140,8 @@ def read_timeline(ctx: Context) -> Answer:
 
 def _timeline(ctx: Context) -> dict[str, Any]:
     window = _window(ctx)
-    found, cursor = _named(ctx) if "jobIds" in ctx.query else _page(ctx)
-    shown = all_as_held(ctx, found)
+    with_schedules, cursor = _named(ctx) if "jobIds" in ctx.query else _page(ctx)
+    shown = all_as_held(ctx, with_schedules)
     owners = {owner for each in shown for owner in (each.job.id, *(one.id for one in each.schedules))}
     marks = _marks(ctx, window.begin, window.end, MOST_MARKS, owners)
     of_jobs: dict[str, list[Run]] = defaultdict(list)
@@ -171,14 +171,14 @@ def _window(ctx: Context) -> Window:
 
 
 def _named(ctx: Context) -> _Page:
-    given = ctx.query["jobIds"].split(",")
+    job_ids = ctx.query["jobIds"].split(",")
     others = ctx.query.keys() - {"jobIds", "from", "until"}
     if others:
         raise InvalidRequest(min(others), "has no effect next to `jobIds`: leave it out", code="INVALID_QUERY")
-    if len(given) > MOST_NAMED or not all(map(is_uuid, given)):
+    if len(job_ids) > MOST_NAMED or not all(map(is_uuid, job_ids)):
         reason = f"must be 1 to {MOST_NAMED} ids of jobs, separated by commas"
         raise InvalidRequest("jobIds", reason, code="INVALID_QUERY")
-    return views.jobs_with_schedules(ctx.world.table, ctx.tenant, list(dict.fromkeys(given))), None
+    return views.jobs_with_schedules(ctx.world.table, ctx.tenant, list(dict.fromkeys(job_ids))), None
 
 
 def _page(ctx: Context) -> _Page:
@@ -190,8 +190,10 @@ def _page(ctx: Context) -> _Page:
         page = list(islice(rows, limit + 1))
     except views.TooMany as many:
         raise InvalidRequest(widest(ctx), TOO_MANY, code="INVALID_QUERY") from many
-    found, last = views.page_with_schedules(ctx.world.table, ctx.tenant, page, limit)
-    return [each for each in found if filters.hold_now(*each)], None if last is None else ctx.cursor(last.place)
+    with_schedules, last = views.page_with_schedules(ctx.world.table, ctx.tenant, page, limit)
+    return [each for each in with_schedules if filters.hold_now(*each)], None if last is None else ctx.cursor(
+        last.place
+    )
 
 
 # Marks
@@ -202,18 +204,18 @@ def _marks(ctx: Context, begin: datetime, end: datetime, most: int, owners: Coll
 
     owners: those of the lanes; then a range that reaches into the window is read as well.
     """
-    found: list[Run] = []
+    marked: list[Run] = []
     span, reaching = Span(begin, end), owners is not None
     rows = run_lists.recent(ctx.world, ctx.tenant, span, ctx.now, owners, reaching=reaching)
     for looked, each in enumerate(rows):
         run = None if isinstance(each, Passed) or each.is_gone(ctx.now) else each
         if run is not None and not (span.touches(run) if reaching else begin <= run.planned_at):
             run = None
-        if looked == MOST_PASSED or (run is not None and len(found) == most):
-            return Marks(found, found[-1].planned_at if found else ctx.now)
+        if looked == MOST_PASSED or (run is not None and len(marked) == most):
+            return Marks(marked, marked[-1].planned_at if marked else ctx.now)
         if run is not None:
-            found.append(run)
-    return Marks(found, begin)
+            marked.append(run)
+    return Marks(marked, begin)
 
 
 def _changing_from(runs: Iterable[Run], now: datetime) -> datetime:
@@ -244,8 +246,8 @@ def _changes(ctx: Context) -> dict[str, Any]:
 
 
 def _since(ctx: Context) -> Since:
-    found = _SINCE.fullmatch(ctx.query.get("since", ""))
-    if found is None:
+    match = _SINCE.fullmatch(ctx.query.get("since", ""))
+    if match is None:
         reason = "is required: send `since` of the timeline, or of its last changes"
         raise InvalidRequest("since", reason, code="INVALID_QUERY")
-    return Since(from_ms(int(found[1])), from_ms(int(found[2])), found[3])
+    return Since(from_ms(int(match[1])), from_ms(int(match[2])), match[3])

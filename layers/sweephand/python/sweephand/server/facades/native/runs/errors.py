@@ -190,11 +190,11 @@ REDIRECT = Table(
 
 def list_all(ctx: Context) -> Answer:
     """Lists groups, latest failure first; by default those with unresolved runs."""
-    limit, mark = ctx.page(lambda given: bool(_NUMBER.fullmatch(given)), _is_group)
+    limit, mark = ctx.page(lambda text: bool(_NUMBER.fullmatch(text)), _is_group)
     state = ctx.choice("state", frozenset(STATES)) or "OPEN"
     after = (int(mark[0]), mark[1]) if mark else None
-    found = ((group, open_runs) for group, open_runs in _groups(ctx, after) if _state(group, open_runs) == state)
-    page = list(islice(found, limit + 1))
+    groups = ((group, open_runs) for group, open_runs in _groups(ctx, after) if _state(group, open_runs) == state)
+    page = list(islice(groups, limit + 1))
     last = page[limit - 1][0] if len(page) > limit else None
     cursor = ctx.cursor(str(epoch_ms(last.last_at)), last.id) if last else None
     names = JobNames(ctx.world, ctx.tenant).by_id(group.signature.job_id for group, _ in page[:limit])
@@ -213,8 +213,8 @@ def matching(ctx: Context) -> Iterator[Group]:
     wanted = wanted_of(ctx)
     chosen = _chosen(ctx, wanted)
     began = tenancy.began_at(ctx.world, ctx.tenant)
-    there = (group for group in views.groups(ctx.world.table, ctx.tenant) if began is None or group.first_at >= began)
-    rows = islice(there, MOST_GROUPS)
+    groups = (group for group in views.groups(ctx.world.table, ctx.tenant) if began is None or group.first_at >= began)
+    rows = islice(groups, MOST_GROUPS)
     ordered = sorted(((epoch_ms(group.last_at), group.id, group) for group in rows), key=lambda each: each[:2])
     for _, _, group in reversed(ordered):
         if _holds(wanted, chosen, group):
@@ -250,8 +250,8 @@ def read_error_summary(ctx: Context) -> Answer:
     by = ctx.choice("groupBy", frozenset(summaries.By))
     if by is None:
         raise InvalidRequest("groupBy", f"is required: {', '.join(summaries.By)}", code="INVALID_QUERY")
-    found, whole_ = summaries.summed(ctx.world, ctx.tenant, matching(ctx), summaries.By(by))
-    return Answer(200, {"groupBy": by, "items": [SUMMARY.show(each) for each in found], "complete": whole_})
+    sums, whole_ = summaries.summed(ctx.world, ctx.tenant, matching(ctx), summaries.By(by))
+    return Answer(200, {"groupBy": by, "items": [SUMMARY.show(each) for each in sums], "complete": whole_})
 
 
 def read(ctx: Context) -> Answer:
@@ -283,8 +283,8 @@ def archive(ctx: Context) -> Answer:
 
 
 def _reason(ctx: Context) -> str | None:
-    given = fields.members(ctx.body(), "", ("reason",))
-    return fields.free(given["reason"], "reason", 0, 1_000) if "reason" in given else None
+    members = fields.members(ctx.body(), "", ("reason",))
+    return fields.free(members["reason"], "reason", 0, 1_000) if "reason" in members else None
 
 
 def restore(ctx: Context) -> Answer:
@@ -296,15 +296,15 @@ def archive_error_run(ctx: Context) -> Answer:
     """Archives one failed run; the others of its group stay."""
     reason = _reason(ctx)
     group = failures.find(ctx.world, ctx.tenant, _id(ctx))
-    found = failures.archive_run(ctx.world, group, *ctx.run("failed_run"), reason, ctx.actor)
-    return Answer(200, _run_body(ctx, group, found))
+    failure = failures.archive_run(ctx.world, group, *ctx.run("failed_run"), reason, ctx.actor)
+    return Answer(200, _run_body(ctx, group, failure))
 
 
 def restore_error_run(ctx: Context) -> Answer:
     ctx.no_members()
     group = failures.find(ctx.world, ctx.tenant, _id(ctx))
-    found = failures.restore_run(ctx.world, group, *ctx.run("failed_run"), ctx.actor)
-    return Answer(200, _run_body(ctx, group, found))
+    failure = failures.restore_run(ctx.world, group, *ctx.run("failed_run"), ctx.actor)
+    return Answer(200, _run_body(ctx, group, failure))
 
 
 def _answer(ctx: Context, group: Group, status: int = 200) -> Answer:
@@ -315,14 +315,14 @@ def _answer(ctx: Context, group: Group, status: int = 200) -> Answer:
 
 
 def _id(ctx: Context) -> str:
-    given = ctx.parameters["error"]
-    if not _is_group(given):
+    text = ctx.parameters["error"]
+    if not _is_group(text):
         raise NotFound("no such group of errors")
-    return given
+    return text
 
 
-def _is_group(given: str) -> bool:
-    return _GROUP.fullmatch(given) is not None
+def _is_group(text: str) -> bool:
+    return _GROUP.fullmatch(text) is not None
 
 
 def _run_body(ctx: Context, group: Group, failure: Failure) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def export_runs(ctx: Context) -> Answer:
     limit = PAGE
     names = JobNames(ctx.world, ctx.tenant)
     while True:
-        found, last = runs.select(ctx, (mark[0], mark[1]) if mark else None, limit)
-        text = ("" if mark else run_file.head(form)) + run_file.lines(form, found, names.of(found))
+        selected, last = runs.select(ctx, (mark[0], mark[1]) if mark else None, limit)
+        text = ("" if mark else run_file.head(form)) + run_file.lines(form, selected, names.of(selected))
         headers = {}
         if last is not None:
             query = {**ctx.query, "cursor": ctx.cursor(*last)}
@@ -55,8 +55,8 @@ def export_runs(ctx: Context) -> Answer:
 def begin_export_files(ctx: Context) -> Answer:
     """Starts the export of a list, whose query is in the members. cursor: `nextCursor` of the previous file."""
     once = ctx.once()
-    given = fields.members(ctx.body(), "", MEMBERS)
-    wanted = {name: _member(ctx, name, value) for name, value in given.items()}
+    members = fields.members(ctx.body(), "", MEMBERS)
+    wanted = {name: _member(ctx, name, value) for name, value in members.items()}
     if "collection" in wanted and "cursor" not in wanted:
         tenancy.check_collection(ctx.world, ctx.tenant, wanted["collection"])
     mark = cursors.read(ctx.place, wanted, is_uuid, is_uuid)

@@ -51,8 +51,8 @@ def occurrences(ctx: Context) -> Answer:
     after = parse_instant(mark[0], "cursor") if mark else _whole_second(begin)
     asked = [Asked.of(ctx.world, planned.job, each, ctx.now) for each in schedules]
     of_each = between(asked, after - SECOND, until, limit + 2)
-    found = heapq.merge(*((_Planned(*pair) for pair in each) for each in of_each), key=_order)
-    later = (each for each in found if (_order(each) > (after, mark[1]) if mark else each.instant >= begin))
+    merged = heapq.merge(*((_Planned(*pair) for pair in each) for each in of_each), key=_order)
+    later = (each for each in merged if (_order(each) > (after, mark[1]) if mark else each.instant >= begin))
     page, whole = _bounded(takewhile(lambda each: each.instant <= until, later), limit + 1, len(schedules))
     last = page[limit - 1] if len(page) > limit else None if whole else page[-1]
     return Answer(

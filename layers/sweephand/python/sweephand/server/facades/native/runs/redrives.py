@@ -41,14 +41,14 @@ def redrive_errors(ctx: Context) -> Answer:
     dryRun: only counts them. Starts no operation if there are none.
     """
     once = ctx.once()
-    given = fields.members(ctx.body(), "", (*CHOOSES, "ratePerMinute", "dryRun", "expectedCount"))
-    chosen = [name for name in CHOOSES if name in given]
+    members = fields.members(ctx.body(), "", (*CHOOSES, "ratePerMinute", "dryRun", "expectedCount"))
+    chosen = [name for name in CHOOSES if name in members]
     if len(chosen) != 1:
         raise InvalidRequest("runs", "is required, or else `group` or `filter`")
-    rate = fields.whole(given.get("ratePerMinute", redrive.USUAL_RATE), "ratePerMinute", 1, redrive.MOST_RATE)
-    expected = fields.whole(given["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in given else None
-    only_count = "dryRun" in given and fields.flag(given["dryRun"], "dryRun")
-    wanted, count = CHOOSES[chosen[0]](ctx, given[chosen[0]])
+    rate = fields.whole(members.get("ratePerMinute", redrive.USUAL_RATE), "ratePerMinute", 1, redrive.MOST_RATE)
+    expected = fields.whole(members["expectedCount"], "expectedCount", 0, 10**9) if "expectedCount" in members else None
+    only_count = "dryRun" in members and fields.flag(members["dryRun"], "dryRun")
+    wanted, count = CHOOSES[chosen[0]](ctx, members[chosen[0]])
     begun = None if only_count else verbs.begun_before(ctx.world, ctx.tenant, once)
     if begun is None and expected not in {None, count}:
         reason = f"expectedCount is {expected}, but {count} runs would be run again"
@@ -84,13 +84,13 @@ def _of_group(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
 
 def _of_filter(ctx: Context, value: object) -> tuple[dict[str, Any], int]:
     """Returns the request for the open failures up to now of all groups that match a filter."""
-    given = fields.members(value, "filter", (*TEXTS, *INSTANTS, "jobId"))
+    members = fields.members(value, "filter", (*TEXTS, *INSTANTS, "jobId"))
     try:
-        query = {name: _member(ctx, name, each) for name, each in given.items()}
-        found = errors.matching(replace(ctx, request=replace(ctx.request, query=query)))
+        query = {name: _member(ctx, name, each) for name, each in members.items()}
+        groups = errors.matching(replace(ctx, request=replace(ctx.request, query=query)))
         counted = [
             (group, counts.count)
-            for group in found
+            for group in groups
             if (counts := failures.open_runs(ctx.world, group, until=ctx.now)).count
         ]
     except InvalidRequest as wrong:
@@ -119,8 +119,8 @@ CHOOSES: Mapping[str, Callable[[Context, object], tuple[dict[str, Any], int]]] =
 
 def _runs(value: object) -> list[str]:
     """Reads the ids in the given order, without duplicates."""
-    given = fields.listed(value, "runs", redrive.MOST_RUNS, "a list of ids of runs", least=1)
-    for n, each in enumerate(given):
+    listed = fields.listed(value, "runs", redrive.MOST_RUNS, "a list of ids of runs", least=1)
+    for n, each in enumerate(listed):
         if not isinstance(each, str) or not RUN_ID.fullmatch(each):
             raise fields.must_be(f"runs[{n}]", "the id of a run", each)
-    return list(dict.fromkeys(given))
+    return list(dict.fromkeys(listed))

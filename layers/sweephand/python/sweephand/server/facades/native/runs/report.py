@@ -26,10 +26,10 @@ def read(body: object, now: datetime, *, tasks: bool) -> tuple[bool, str | None,
     tasks: as for Edit.
     """
     wrong = Mistakes()
-    given = fields.members(body, "", ("success", "message", FIELD), wrong)
-    success = wrong.of(lambda: fields.flag(fields.required(given, "success"), "success"))
-    message = wrong.of(fields.free, given["message"], "message", 0, LONGEST_MESSAGE) if "message" in given else None
-    follows = wrong.of(follow_up, given, now, tasks=tasks)
+    members = fields.members(body, "", ("success", "message", FIELD), wrong)
+    success = wrong.of(lambda: fields.flag(fields.required(members, "success"), "success"))
+    message = wrong.of(fields.free, members["message"], "message", 0, LONGEST_MESSAGE) if "message" in members else None
+    follows = wrong.of(follow_up, members, now, tasks=tasks)
     wrong.check()
     return success, message, follows
 
@@ -37,10 +37,10 @@ def read(body: object, now: datetime, *, tasks: bool) -> tuple[bool, str | None,
 def attempt(body: object) -> int:
     """Reads the attempt whose result will not come."""
     wrong = Mistakes()
-    given = fields.members(body, "", ("attempt",), wrong)
-    found = wrong.of(lambda: fields.whole(fields.required(given, "attempt"), "attempt", 1, MOST_ATTEMPTS))
+    members = fields.members(body, "", ("attempt",), wrong)
+    number = wrong.of(lambda: fields.whole(fields.required(members, "attempt"), "attempt", 1, MOST_ATTEMPTS))
     wrong.check()
-    return found
+    return number
 
 
 def follow_up(report: Mapping[str, Any], now: datetime, *, tasks: bool) -> FollowUp | None:
@@ -49,27 +49,27 @@ def follow_up(report: Mapping[str, Any], now: datetime, *, tasks: bool) -> Follo
     if value is None:
         return None
     wrong = Mistakes()
-    given = fields.members(value, FIELD, ("at", "afterSeconds", *run_edits.MEMBERS), wrong)
-    if ("at" in given) is ("afterSeconds" in given):
+    members = fields.members(value, FIELD, ("at", "afterSeconds", *run_edits.MEMBERS), wrong)
+    if ("at" in members) is ("afterSeconds" in members):
         wrong.add(InvalidRequest(FIELD, "needs either at or afterSeconds"))
     else:
-        at = wrong.of(_at, given, now)
-    edit = wrong.of(_edit, given, tasks=tasks)
+        at = wrong.of(_at, members, now)
+    edit = wrong.of(_edit, members, tasks=tasks)
     wrong.check()
     return FollowUp(at, dumps(value, sort_keys=True), edit)
 
 
-def _at(given: Mapping[str, Any], now: datetime) -> datetime:
-    if "at" in given:
-        found = parse_instant(given["at"], f"{FIELD}.at")
+def _at(members: Mapping[str, Any], now: datetime) -> datetime:
+    if "at" in members:
+        instant = parse_instant(members["at"], f"{FIELD}.at")
     else:
-        seconds = fields.whole(given.get("afterSeconds"), f"{FIELD}.afterSeconds", 1, int(FURTHEST.total_seconds()))
-        found = now + timedelta(seconds=seconds)
-    return from_s(ceil(found.timestamp()))
+        seconds = fields.whole(members.get("afterSeconds"), f"{FIELD}.afterSeconds", 1, int(FURTHEST.total_seconds()))
+        instant = now + timedelta(seconds=seconds)
+    return from_s(ceil(instant.timestamp()))
 
 
-def _edit(given: Mapping[str, Any], *, tasks: bool) -> Edit | None:
+def _edit(members: Mapping[str, Any], *, tasks: bool) -> Edit | None:
     try:
-        return run_edits.read(given, tasks=tasks)
+        return run_edits.read(members, tasks=tasks)
     except InvalidRequest as wrong:
         raise wrong.within(FIELD) from wrong

@@ -33,25 +33,25 @@ KINDS = frozenset(Kind)
 
 def list_all(ctx: Context) -> Answer:
     """Lists runs, latest planned first. Without a filter by job: those that did not succeed or that wait."""
-    limit, given = ctx.page(is_uuid, is_uuid)
-    found, last = select(ctx, (given[0], given[1]) if given else None, limit)
-    names = JobNames(ctx.world, ctx.tenant).of(found)
-    items = [run_members.run_body(run, job_name=names[run.job_id]) for run in found]
+    limit, mark = ctx.page(is_uuid, is_uuid)
+    selected, last = select(ctx, (mark[0], mark[1]) if mark else None, limit)
+    names = JobNames(ctx.world, ctx.tenant).of(selected)
+    items = [run_members.run_body(run, job_name=names[run.job_id]) for run in selected]
     return Answer(200, {"items": items, "nextCursor": ctx.cursor(*last) if last else None})
 
 
 def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], RunMark | None]:
     """Returns up to `limit` runs of the query after `last`, and the mark from which to continue; None at the end."""
     wanted = replace(wanted_of(ctx), state=ctx.choice("state", STATES), kind=ctx.choice("kind", KINDS))
-    found: list[Run] = []
+    selected: list[Run] = []
     for looked, each in enumerate(_listed(ctx, wanted, last, limit + 1)):
         run = each if wanted.holds(each, ctx.now) else None
-        if (run is not None and len(found) == limit) or looked == LOOKED_AT_MOST:
-            return found, last
+        if (run is not None and len(selected) == limit) or looked == LOOKED_AT_MOST:
+            return selected, last
         if run is not None:
-            found.append(run)
+            selected.append(run)
         last = run_lists.mark_of(each)
-    return found, None
+    return selected, None
 
 
 def _listed(ctx: Context, wanted: Wanted, last: RunMark | None, page: int) -> Iterator[Run | Passed]:
@@ -75,10 +75,12 @@ def wanted_of(ctx: Context) -> Wanted:
 
 
 def _query_schedule(ctx: Context) -> str | None:
-    given = ctx.query.get("scheduleId")
-    if given is not None and not is_uuid(given):
-        raise InvalidRequest("scheduleId", f"is not the id of a schedule: {fields.shown(given)}", code="INVALID_QUERY")
-    return given
+    schedule_id = ctx.query.get("scheduleId")
+    if schedule_id is not None and not is_uuid(schedule_id):
+        raise InvalidRequest(
+            "scheduleId", f"is not the id of a schedule: {fields.shown(schedule_id)}", code="INVALID_QUERY"
+        )
+    return schedule_id
 
 
 def read(ctx: Context) -> Answer:

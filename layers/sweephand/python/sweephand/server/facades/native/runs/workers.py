@@ -43,9 +43,9 @@ SEPARATOR = " "
 
 def register_application(ctx: Context) -> Answer:
     """Returns the queue of an application, which is created if it does not exist."""
-    given = fields.members(ctx.body(), "", ("version", "tasks"))
-    version = _version(given)
-    tasks = fields.distinct(given["tasks"], "tasks", MOST_TASKS) if "tasks" in given else None
+    members = fields.members(ctx.body(), "", ("version", "tasks"))
+    version = _version(members)
+    tasks = fields.distinct(members["tasks"], "tasks", MOST_TASKS) if "tasks" in members else None
     if tasks is not None and version is None:
         raise fields.inactive("", "tasks", "it needs `version`: workers without one share a queue")
     name = ctx.plain("application", made_as="application")
@@ -94,8 +94,8 @@ def _application(ctx: Context, application: Application) -> dict[str, Any]:
 
 def list_applications(ctx: Context) -> Answer:
     def rows(last: str | None, limit: int) -> list[Application]:  # noqa: ARG001 - there are at most a hundred
-        found = views.applications(ctx.world.table, ctx.tenant)
-        return [each for each in found if last is None or _mark(each) > last]
+        listed = views.applications(ctx.world.table, ctx.tenant)
+        return [each for each in listed if last is None or _mark(each) > last]
 
     return ctx.page_of(rows, partial(_application, ctx), mark=_mark, fits=lambda mark: SEPARATOR in mark)
 
@@ -105,8 +105,8 @@ def _mark(application: Application) -> str:
 
 
 def read_application(ctx: Context) -> Answer:
-    found = applications.find(ctx.world, ctx.tenant, ctx.plain("application"), ctx.text("version", 64))
-    return Answer(200, _application(ctx, found))
+    application = applications.find(ctx.world, ctx.tenant, ctx.plain("application"), ctx.text("version", 64))
+    return Answer(200, _application(ctx, application))
 
 
 def delete_application(ctx: Context) -> Answer:
@@ -114,10 +114,10 @@ def delete_application(ctx: Context) -> Answer:
     return Answer(204)
 
 
-def _version(given: Mapping[str, Any]) -> str | None:
-    if "version" not in given:
+def _version(members: Mapping[str, Any]) -> str | None:
+    if "version" not in members:
         return None
-    version = fields.text(given["version"], "version", 1, 64)
+    version = fields.text(members["version"], "version", 1, 64)
     shapes.check_plain(version, "version")
     return version
 
@@ -195,19 +195,19 @@ def claim_run(ctx: Context) -> Answer:
 def _claim(ctx: Context) -> Claim:
     wrong = Mistakes()
     names = ("message", "owner", "application", "version", "leaseSeconds", "sentAt")
-    given = fields.members(ctx.body(), "", names, wrong)
-    pointer = wrong.of(_pointer, ctx, given)
-    owner = wrong.of(_owner, given)
-    name = wrong.of(lambda: fields.text(fields.required(given, "application"), "application", 1, 64))
-    version = wrong.of(_version, given)
-    lease_s = wrong.of(_lease_s, given)
-    sent_at = wrong.of(_sent_at, given)
+    members = fields.members(ctx.body(), "", names, wrong)
+    pointer = wrong.of(_pointer, ctx, members)
+    owner = wrong.of(_owner, members)
+    name = wrong.of(lambda: fields.text(fields.required(members, "application"), "application", 1, 64))
+    version = wrong.of(_version, members)
+    lease_s = wrong.of(_lease_s, members)
+    sent_at = wrong.of(_sent_at, members)
     wrong.check()
     return Claim(pointer, owner, name, version, lease_s, sent_at)
 
 
-def _pointer(ctx: Context, given: Mapping[str, Any]) -> Pointer:
-    body = fields.text(fields.required(given, "message"), "message", 1, 4_096)
+def _pointer(ctx: Context, members: Mapping[str, Any]) -> Pointer:
+    body = fields.text(fields.required(members, "message"), "message", 1, 4_096)
     try:
         pointer = decode(body)
     except Unreadable as unreadable:
@@ -217,23 +217,23 @@ def _pointer(ctx: Context, given: Mapping[str, Any]) -> Pointer:
     return pointer
 
 
-def _owner(given: Mapping[str, Any]) -> str:
-    return fields.line(fields.required(given, "owner"), "owner", LONGEST_OWNER)
+def _owner(members: Mapping[str, Any]) -> str:
+    return fields.line(fields.required(members, "owner"), "owner", LONGEST_OWNER)
 
 
-def _lease_s(given: Mapping[str, Any]) -> int:
-    return fields.whole(given.get("leaseSeconds", LEASE_S), "leaseSeconds", SHORTEST_LEASE_S, LONGEST_LEASE_S)
+def _lease_s(members: Mapping[str, Any]) -> int:
+    return fields.whole(members.get("leaseSeconds", LEASE_S), "leaseSeconds", SHORTEST_LEASE_S, LONGEST_LEASE_S)
 
 
-def _sent_at(given: Mapping[str, Any]) -> datetime | None:
-    return exact_instant(given["sentAt"], "sentAt") if "sentAt" in given else None
+def _sent_at(members: Mapping[str, Any]) -> datetime | None:
+    return exact_instant(members["sentAt"], "sentAt") if "sentAt" in members else None
 
 
 def heartbeat_run(ctx: Context) -> Answer:
     """Extends the lease of a run."""
     wrong = Mistakes()
-    given = fields.members(ctx.body(), "", ("owner", "leaseSeconds"), wrong)
-    owner, lease_s = wrong.of(_owner, given), wrong.of(_lease_s, given)
+    members = fields.members(ctx.body(), "", ("owner", "leaseSeconds"), wrong)
+    owner, lease_s = wrong.of(_owner, members), wrong.of(_lease_s, members)
     wrong.check()
     until = workers.extend(ctx.world, ctx.tenant, *ctx.run(), owner, lease_s)
     return Answer(200, {"leaseUntil": text_ms(until)})
@@ -248,26 +248,26 @@ def settle_run(ctx: Context) -> Answer:
 def _report(ctx: Context) -> Report:
     wrong = Mistakes()
     names = ("owner", "attempt", "outcome", "message", "exception", "details", "retry", "delaySeconds", FIELD)
-    given = fields.members(ctx.body(), "", names, wrong)
-    owner = wrong.of(_owner, given)
-    attempt = wrong.of(lambda: fields.whole(fields.required(given, "attempt"), "attempt", 1, 50))
-    ended = wrong.of(lambda: fields.one_of(fields.required(given, "outcome"), "outcome", tuple(Ended)))
-    message = wrong.of(_text, given, "message", LONGEST_MESSAGE)
-    exception = wrong.of(_text, given, "exception", 200)
-    details = wrong.of(_text, given, "details", LONGEST_DETAILS)
-    retry = wrong.of(fields.flag, given.get("retry", True), "retry")
+    members = fields.members(ctx.body(), "", names, wrong)
+    owner = wrong.of(_owner, members)
+    attempt = wrong.of(lambda: fields.whole(fields.required(members, "attempt"), "attempt", 1, 50))
+    ended = wrong.of(lambda: fields.one_of(fields.required(members, "outcome"), "outcome", tuple(Ended)))
+    message = wrong.of(_text, members, "message", LONGEST_MESSAGE)
+    exception = wrong.of(_text, members, "exception", 200)
+    details = wrong.of(_text, members, "details", LONGEST_DETAILS)
+    retry = wrong.of(fields.flag, members.get("retry", True), "retry")
     delay_s = (
-        wrong.of(fields.whole, given["delaySeconds"], "delaySeconds", 0, LONGEST_DELAY_S)
-        if "delaySeconds" in given
+        wrong.of(fields.whole, members["delaySeconds"], "delaySeconds", 0, LONGEST_DELAY_S)
+        if "delaySeconds" in members
         else None
     )
-    follow_up = wrong.of(report.follow_up, given, ctx.now, tasks=ctx.allows(TASKS))
+    follow_up = wrong.of(report.follow_up, members, ctx.now, tasks=ctx.allows(TASKS))
     wrong.check()
     if follow_up is not None and ended != Ended.SUCCESS:
         raise fields.inactive("", FIELD, "it needs the outcome `success`; `delaySeconds` delays the next attempt")
     if ended != Ended.FAILURE:
         for name in ("retry", "delaySeconds"):
-            if name in given:
+            if name in members:
                 wrong.add(
                     fields.inactive("", name, "it needs the outcome `failure`, after which an attempt may follow")
                 )
@@ -275,5 +275,5 @@ def _report(ctx: Context) -> Report:
     return Report(owner, attempt, Ended(ended), message, exception, details, retry, delay_s, follow_up)
 
 
-def _text(given: Mapping[str, Any], name: str, longest: int) -> str | None:
-    return fields.free(given[name], name, 0, longest) if name in given else None
+def _text(members: Mapping[str, Any], name: str, longest: int) -> str | None:
+    return fields.free(members[name], name, 0, longest) if name in members else None

@@ -55,32 +55,32 @@ VERSION = Table(
 
 def _from_body(body: object, tenant: str, now: datetime, before: Calendar | None = None) -> Calendar:
     """Reads POST (name in the body) or, with `before`, PUT, which removes everything that it does not name."""
-    given = fields.members(body, "", (*CALENDAR.names(change=before is not None), *content.MEMBERS, IMPORT))
-    if IMPORT in given:
-        given |= _imported(given, now)
-    name = shapes.plain_name(given, before.name if before else None)
+    members = fields.members(body, "", (*CALENDAR.names(change=before is not None), *content.MEMBERS, IMPORT))
+    if IMPORT in members:
+        members |= _imported(members, now)
+    name = shapes.plain_name(members, before.name if before else None)
     return replace(
         before or Calendar(tenant, name, EPOCH, EPOCH),
-        description=fields.free(given["description"], "description", 0, 1_000) if "description" in given else None,
-        content={name: given[name] for name in content.MEMBERS if given.get(name)},
-        facts=content.read(given),
+        description=fields.free(members["description"], "description", 0, 1_000) if "description" in members else None,
+        content={name: members[name] for name in content.MEMBERS if members.get(name)},
+        facts=content.read(members),
     )
 
 
-def _imported(given: Mapping[str, Any], now: datetime) -> dict[str, list[Any]]:
+def _imported(sent: Mapping[str, Any], now: datetime) -> dict[str, list[Any]]:
     """Returns the members with the events of an iCalendar file added; the file itself is not kept."""
-    found: dict[str, list[Any]] = {}
-    for name, members in icalendar.read(given[IMPORT], now.date()).items():
-        there = given.get(name, [])
-        if not members or not isinstance(there, list):  # another type is refused under its own name
+    merged: dict[str, list[Any]] = {}
+    for name, members in icalendar.read(sent[IMPORT], now.date()).items():
+        own = sent.get(name, [])
+        if not members or not isinstance(own, list):  # another type is refused under its own name
             continue
-        found[name] = [*there, *(each for each in members if each not in there)]
+        merged[name] = [*own, *(each for each in members if each not in own)]
         most = content.MOST[name]
-        if len(there) <= most < len(found[name]):
+        if len(own) <= most < len(merged[name]):
             raise InvalidRequest(
-                IMPORT, f"makes {len(found[name]):,} {name} together with the given ones; the maximum is {most:,}"
+                IMPORT, f"makes {len(merged[name]):,} {name} together with the given ones; the maximum is {most:,}"
             )
-    return found
+    return merged
 
 
 def shown_content(members: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,13 +32,13 @@ MOST_DAYS = 3_650
 
 def _defaults(value: object, field: str, _: Any) -> dict[str, Any]:
     wrong = Mistakes()
-    given = fields.members(value, field, tuple(_DEFAULTS), wrong)
+    members = fields.members(value, field, tuple(_DEFAULTS), wrong)
     checked: dict[str, Any] = {}
-    if "timezone" in given:
-        checked["timezone"] = wrong.of(_zone, given["timezone"], below(field, "timezone"))
-    if "retry" in given:
-        checked["retry"] = wrong.of(lambda: retry.to_json(retry.parse(given["retry"], below(field, "retry"))))
-    chosen = wrong.of(policies.read, given.get("policies", {}), below(field, "policies"))
+    if "timezone" in members:
+        checked["timezone"] = wrong.of(_zone, members["timezone"], below(field, "timezone"))
+    if "retry" in members:
+        checked["retry"] = wrong.of(lambda: retry.to_json(retry.parse(members["retry"], below(field, "retry"))))
+    chosen = wrong.of(policies.read, members.get("policies", {}), below(field, "policies"))
     wrong.check()
     return {**checked, "policies": chosen} if chosen else checked
 
@@ -136,8 +136,8 @@ COLLECTION = Resource(
 
 def read(body: object, tenant: str, guard: GuardSettings, before: Collection | None = None) -> Collection:
     """Reads POST (name in the body) or, with `before`, PUT, and PATCH after its merge."""
-    found = COLLECTION.named(body, before.name if before else None, guard)
-    return replace(before or Collection(tenant, found["name"]), **found)
+    attributes = COLLECTION.named(body, before.name if before else None, guard)
+    return replace(before or Collection(tenant, attributes["name"]), **attributes)
 
 
 def with_defaults(job: Any, defaults: Mapping[str, Any]) -> Any:
@@ -163,10 +163,10 @@ def schedule_with_defaults(schedule: Any, defaults: Mapping[str, Any]) -> Any:
     return _under(schedule, {"timezone": defaults["timezone"]}) if "timezone" in defaults else schedule
 
 
-def _under(given: Any, usual: Mapping[str, Any]) -> Any:
+def _under(members: Any, usual: Mapping[str, Any]) -> Any:
     """Returns `usual`, overridden by the members that are given; null is absent."""
-    if given is None:
+    if members is None:
         return dict(usual)
-    if not isinstance(given, Mapping):
-        return given
-    return {**given, **{name: value for name, value in usual.items() if given.get(name) is None}}
+    if not isinstance(members, Mapping):
+        return members
+    return {**members, **{name: value for name, value in usual.items() if members.get(name) is None}}

@@ -73,8 +73,8 @@ def _body(ctx: Context, consumer: Consumer) -> dict[str, Any]:
 
 def list_all(ctx: Context) -> Answer:
     def rows(last: str | None, limit: int) -> Any:
-        found = views.consumers(ctx.world.table, ctx.tenant, last, limit)
-        return (each for each in found if not leases.is_gone(ctx.world, each))
+        listed = views.consumers(ctx.world.table, ctx.tenant, last, limit)
+        return (each for each in listed if not leases.is_gone(ctx.world, each))
 
     return ctx.page_of(rows, lambda each: _body(ctx, each), mark=lambda each: each.name, fits=shapes.is_plain)
 
@@ -93,9 +93,9 @@ def take_lease(ctx: Context) -> Answer:
     """Takes the lease of a consumer, or extends it."""
     name = ctx.plain("consumer", made_as="consumer")
     wrong = Mistakes()
-    given = fields.members(ctx.body(), "", ("holder", "seconds"), wrong)
-    holder = wrong.of(_holder, given)
-    seconds = wrong.of(fields.whole, given.get("seconds", USUAL_LEASE_S), "seconds", LEAST_LEASE_S, LONGEST_LEASE_S)
+    members = fields.members(ctx.body(), "", ("holder", "seconds"), wrong)
+    holder = wrong.of(_holder, members)
+    seconds = wrong.of(fields.whole, members.get("seconds", USUAL_LEASE_S), "seconds", LEAST_LEASE_S, LONGEST_LEASE_S)
     wrong.check()
     return Answer(200, _body(ctx, leases.take(ctx.world, ctx.tenant, name, holder, seconds)))
 
@@ -111,11 +111,11 @@ def release_lease(ctx: Context) -> Answer:
 def start(ctx: Context) -> Answer:
     """Begins to send the held events. The consumer is LIVE once all of them have been sent."""
     wrong = Mistakes()
-    given = fields.members(ctx.body(), "", ("holder",), wrong)
-    holder = wrong.of(_holder, given)
+    members = fields.members(ctx.body(), "", ("holder",), wrong)
+    holder = wrong.of(_holder, members)
     wrong.check()
     return Answer(200, _body(ctx, leases.start(ctx.world, ctx.tenant, ctx.plain("consumer"), holder)))
 
 
-def _holder(given: Mapping[str, Any]) -> str:
-    return fields.line(fields.required(given, "holder"), "holder", LONGEST_HOLDER)
+def _holder(members: Mapping[str, Any]) -> str:
+    return fields.line(fields.required(members, "holder"), "holder", LONGEST_HOLDER)

@@ -85,9 +85,9 @@ def _rate(value: object, field: str, _: Any) -> Rate:
 def _circuit(value: object, field: str, _: Any) -> tuple[CircuitRule | None, CircuitRule | None]:
     """Returns the rule of an enabled circuit, and the rule of a disabled one. One of them is None."""
     wrong = Mistakes()
-    given = fields.members(value, field, (*_ENABLED, *CIRCUIT.given), wrong)
-    rule = CircuitRule(**CIRCUIT.read(given, field, None, wrong))
-    enabled = wrong.of(fields.flag, given.get("enabled", True), below(field, "enabled"))
+    members = fields.members(value, field, (*_ENABLED, *CIRCUIT.sent), wrong)
+    rule = CircuitRule(**CIRCUIT.read(members, field, None, wrong))
+    enabled = wrong.of(fields.flag, members.get("enabled", True), below(field, "enabled"))
     wrong.check()
     return (rule, None) if enabled else (None, rule)
 
@@ -182,10 +182,10 @@ LIVE = Table(
 
 def _from_body(body: object, tenant: str, before: FlowKey | None = None) -> FlowKey:
     """Reads POST (name in the body); with `before`, PUT, and PATCH after its merge."""
-    found = FLOW_KEY.named(body, before.name if before else None, circuit={})
-    circuit, resting = found.pop("circuit")
-    before = before or FlowKey(tenant, found["name"], EPOCH, EPOCH)
-    return replace(before, **found, circuit=circuit, resting=resting)
+    attributes = FLOW_KEY.named(body, before.name if before else None, circuit={})
+    circuit, resting = attributes.pop("circuit")
+    before = before or FlowKey(tenant, attributes["name"], EPOCH, EPOCH)
+    return replace(before, **attributes, circuit=circuit, resting=resting)
 
 
 def create(ctx: Context) -> Answer:
@@ -196,10 +196,10 @@ def create(ctx: Context) -> Answer:
     def make() -> FlowKey:
         return flow_key_changes.create(ctx.world, wanted, ctx.actor, once)
 
-    return _answer(ctx, made_once(ctx.world, ctx.tenant, once, make, partial(_found, ctx)), 201)
+    return _answer(ctx, made_once(ctx.world, ctx.tenant, once, make, partial(_flow_key, ctx)), 201)
 
 
-def _found(ctx: Context, name: str) -> FlowKey:
+def _flow_key(ctx: Context, name: str) -> FlowKey:
     return flow_key_changes.find(ctx.world, ctx.tenant, name)
 
 
@@ -210,7 +210,7 @@ def list_all(ctx: Context) -> Answer:
 
 
 def read(ctx: Context) -> Answer:
-    return _answer(ctx, _found(ctx, ctx.plain("flow_key")))
+    return _answer(ctx, _flow_key(ctx, ctx.plain("flow_key")))
 
 
 def put(ctx: Context) -> Answer:
@@ -228,8 +228,8 @@ def patch(ctx: Context) -> Answer:
 
 
 def pause(ctx: Context) -> Answer:
-    given = fields.members(ctx.body(), "", ("note",))
-    note = fields.free(given["note"], "note", 0, 1_000) if "note" in given else None
+    members = fields.members(ctx.body(), "", ("note",))
+    note = fields.free(members["note"], "note", 0, 1_000) if "note" in members else None
     return _change(ctx, lambda before: flow_key_changes.paused(before, ctx.now, note))
 
 
@@ -252,6 +252,6 @@ def _answer(ctx: Context, key: FlowKey, status: int = 200) -> Answer:
     headers = {"ETag": f'"{key.revision}"'}
     if status == 201:
         headers["Location"] = f"/v1/flow-keys/{key.name}"
-    found = views.live(ctx.world.table, key.tenant, key.name)
-    live = LIVE.show(Live(found.turnstile, found.waiting, found.circuits, ctx.now))
+    parts = views.live(ctx.world.table, key.tenant, key.name)
+    live = LIVE.show(Live(parts.turnstile, parts.waiting, parts.circuits, ctx.now))
     return Answer(status, {**FLOW_KEY.show(key), "live": live}, headers)

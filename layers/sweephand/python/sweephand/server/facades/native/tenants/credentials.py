@@ -107,28 +107,28 @@ def _credential(ctx: Context) -> tuple[str | None, str]:
 def _draft(body: object, *, provider: bool) -> tuple[str | None, frozenset[str] | None]:
     """Reads the name and the scopes of a credential; scopes is None if they are left out."""
     wrong = Mistakes()
-    given = fields.members(body, "", ("name", "scopes"), wrong)
+    members = fields.members(body, "", ("name", "scopes"), wrong)
     wanted = None
-    if "scopes" in given:
-        wanted = wrong.of(scopes, given["scopes"], "scopes", PROVIDER_SCOPES if provider else TENANT_SCOPES)
+    if "scopes" in members:
+        wanted = wrong.of(scopes, members["scopes"], "scopes", PROVIDER_SCOPES if provider else TENANT_SCOPES)
         if wanted == frozenset():
             wrong.add(InvalidRequest("scopes", "must be a list of at least one scope"))
-    name = wrong.of(fields.name, given["name"], "name") if "name" in given else None
+    name = wrong.of(fields.name, members["name"], "name") if "name" in members else None
     wrong.check()
     return name, wanted
 
 
 def scopes(value: object, field: str, allowed: frozenset[str]) -> frozenset[str]:
-    wrong, given = Mistakes(), fields.listed(value, field, wanted="a list of scopes")
-    found = frozenset(wrong.of(fields.one_of, scope, f"{field}[{n}]", allowed) for n, scope in enumerate(given))
+    wrong, listed = Mistakes(), fields.listed(value, field, wanted="a list of scopes")
+    checked = frozenset(wrong.of(fields.one_of, scope, f"{field}[{n}]", allowed) for n, scope in enumerate(listed))
     wrong.check()
-    return found
+    return checked
 
 
 def _overlap(body: object) -> timedelta:
     """Reads how long the former secret of a credential is also accepted."""
-    given = fields.members(body, "", ("overlapSeconds",))
-    wanted = given.get("overlapSeconds", OVERLAP["default"])
+    members = fields.members(body, "", ("overlapSeconds",))
+    wanted = members.get("overlapSeconds", OVERLAP["default"])
     return timedelta(seconds=fields.whole(wanted, "overlapSeconds", 0, OVERLAP["maximum"]))
 
 

@@ -48,11 +48,11 @@ def token(ctx: Context) -> Answer:
         return Answer(401 if unknown else 400, body, {"Cache-Control": "no-store", **challenge})
 
 
-def _issued(ctx: Context, given: Mapping[str, str]) -> Answer:
-    caller = _client(ctx, given)
+def _issued(ctx: Context, parameters: Mapping[str, str]) -> Answer:
+    caller = _client(ctx, parameters)
     token_id = ctx.world.chance.new_id(ctx.now).replace("-", "")
     try:
-        issued, scopes = ctx.door().issue(caller, ctx.now, given.get("scope", "").split(), token_id)
+        issued, scopes = ctx.door().issue(caller, ctx.now, parameters.get("scope", "").split(), token_id)
     except InvalidRequest as wrong:
         raise _Refused("invalid_scope", f"scope must be some of {' '.join(sorted(caller.scopes))}") from wrong
     except Forbidden as forbidden:
@@ -73,13 +73,13 @@ def _parameters(ctx: Context) -> dict[str, str]:
         raise _Refused("invalid_request", IN_ADDRESS)
     if query.keys() & form.keys():
         raise _Refused("invalid_request", TWICE)
-    given = {**query, **form}
-    if "grant_type" not in given:
+    parameters = {**query, **form}
+    if "grant_type" not in parameters:
         raise _Refused("invalid_request", NO_GRANT)
-    if given["grant_type"] != "client_credentials":
-        reason = f"grant_type must be client_credentials, not {shown(given['grant_type'])}"
+    if parameters["grant_type"] != "client_credentials":
+        reason = f"grant_type must be client_credentials, not {shown(parameters['grant_type'])}"
         raise _Refused("unsupported_grant_type", reason)
-    return given
+    return parameters
 
 
 def _form(request: Request) -> dict[str, str]:
@@ -99,14 +99,14 @@ def _form(request: Request) -> dict[str, str]:
     return dict(pairs)
 
 
-def _client(ctx: Context, given: Mapping[str, str]) -> Caller:
+def _client(ctx: Context, parameters: Mapping[str, str]) -> Caller:
     header = ctx.request.headers.get("authorization")
     try:
         shown = parse_authorization(header) if header is not None else None
-        if shown is not None and not _one_method(shown, given):
+        if shown is not None and not _one_method(shown, parameters):
             raise _Refused("invalid_request", TWO_METHODS)
         if shown is None:
-            shown = client_secret(given.get("client_id", ""), given.get("client_secret", ""))
+            shown = client_secret(parameters.get("client_id", ""), parameters.get("client_secret", ""))
         if not isinstance(shown, ClientSecret):
             raise _Refused("invalid_client", "a token needs a client id and its secret")
         caller = ctx.door().by_secret(shown, ctx.now)
@@ -128,9 +128,9 @@ def named_client(request: Request) -> str | None:
     return named if client_id_parts(named) else None
 
 
-def _one_method(shown: object, given: Mapping[str, str]) -> bool:
+def _one_method(shown: object, parameters: Mapping[str, str]) -> bool:
     """Refuses two ways of authentication (RFC 6749, 2.3). A client_id alone may repeat that of the header."""
-    if "client_secret" in given:
+    if "client_secret" in parameters:
         return False
-    named = client_id_parts(given["client_id"]) if "client_id" in given else None
-    return "client_id" not in given or (isinstance(shown, ClientSecret) and named == (shown.tenant, shown.id))
+    named = client_id_parts(parameters["client_id"]) if "client_id" in parameters else None
+    return "client_id" not in parameters or (isinstance(shown, ClientSecret) and named == (shown.tenant, shown.id))

@@ -126,9 +126,9 @@ class TenantView(NamedTuple):
 def create(ctx: Context) -> Answer:
     wrong = Mistakes()
     sent = ctx.body()
-    given = fields.members(sent, "", ("tenant", "name", *GIVEN), wrong)
-    name, quota = wrong.of(_new_name, given, "name" in sent), wrong.of(_quota, given)
-    description, withheld = wrong.of(_description, given), wrong.of(_withheld, given)
+    members = fields.members(sent, "", ("tenant", "name", *GIVEN), wrong)
+    name, quota = wrong.of(_new_name, members, "name" in sent), wrong.of(_quota, members)
+    description, withheld = wrong.of(_description, members), wrong.of(_withheld, members)
     wrong.check()
     allowed, pace = quota
     once = ctx.once()
@@ -145,29 +145,29 @@ def create(ctx: Context) -> Answer:
     return Answer(201, body(tenant, allowed), {"Location": f"/v1/tenants/{name}"})
 
 
-def _new_name(given: Mapping[str, Any], by_name: bool) -> str:
-    if "name" in given and "tenant" in given:
+def _new_name(members: Mapping[str, Any], by_name: bool) -> str:
+    if "name" in members and "tenant" in members:
         raise InvalidRequest("name", "means the same as `tenant`: leave out one of them")
-    member = "name" if by_name and "tenant" not in given else "tenant"
-    if member not in given:
+    member = "name" if by_name and "tenant" not in members else "tenant"
+    if member not in members:
         raise InvalidRequest(member, "is required")
-    name = fields.text(given[member], member, 1, 64)
+    name = fields.text(members[member], member, 1, 64)
     if not is_free_name(name):
         raise InvalidRequest(member, f"{NOT_A_TENANT}; it is {fields.shown(name)}")
     return name
 
 
-def _description(given: Mapping[str, Any]) -> str | None:
-    return fields.free(given["description"], "description", 0, 1_000) if "description" in given else None
+def _description(members: Mapping[str, Any]) -> str | None:
+    return fields.free(members["description"], "description", 0, 1_000) if "description" in members else None
 
 
-def _withheld(given: Mapping[str, Any]) -> frozenset[str]:
-    return credentials.scopes(given.get("withheldScopes", []), "withheldScopes", TENANT_SCOPES)
+def _withheld(members: Mapping[str, Any]) -> frozenset[str]:
+    return credentials.scopes(members.get("withheldScopes", []), "withheldScopes", TENANT_SCOPES)
 
 
-def _quota(given: Mapping[str, Any]) -> tuple[Usage, Pace]:
+def _quota(members: Mapping[str, Any]) -> tuple[Usage, Pace]:
     """Reads the limits. An absent member means no limit, or the default of `maxDescendants`."""
-    quota = fields.members(given.get("quota", {}), "quota", _QUOTA)
+    quota = fields.members(members.get("quota", {}), "quota", _QUOTA)
     most = {name: by_schema(_QUOTA[name])(quota[name], f"quota.{name}", None) for name in quota}
     allowed = Usage(
         most_schedules=most.get("maxSchedules"),
@@ -194,23 +194,23 @@ def list_all(ctx: Context) -> Answer:
     limit, mark = ctx.page(is_tenant_name)
     page = list(islice(views.tenants(ctx.world.table, mark[0] if mark else None, limit + 1), limit + 1))
     cursor = ctx.cursor(page[limit - 1].name) if len(page) > limit else None
-    found = views.usage_of_many(ctx.world.table, [each.name for each in page[:limit]])
-    return Answer(200, {"items": [body(each, found[each.name]) for each in page[:limit]], "nextCursor": cursor})
+    usages = views.usage_of_many(ctx.world.table, [each.name for each in page[:limit]])
+    return Answer(200, {"items": [body(each, usages[each.name]) for each in page[:limit]], "nextCursor": cursor})
 
 
 def patch(ctx: Context) -> Answer:
     """Applies a merge patch. Members that only answers have are ignored."""
-    given = ctx.merge_patch("tenant")
+    patch_members = ctx.merge_patch("tenant")
     name = named(ctx)
     before = tenancy.find_tenant(ctx.world, name)
     usage = views.usage_of(ctx.world.table, name)
     withheld = sorted(before.withheld)
-    there = {
+    stored = {
         "description": before.description,
         "quota": _quota_body(before, usage),
         "withheldScopes": withheld,
     }
-    merged = fields.members(json_text.merged(there, given), "", ("tenant", *GIVEN, *READ_ONLY))
+    merged = fields.members(json_text.merged(stored, patch_members), "", ("tenant", *GIVEN, *READ_ONLY))
     if merged.get("tenant", name) != name:
         raise InvalidRequest("tenant", "cannot be changed")
     allowed, pace = _quota(merged)
@@ -253,8 +253,8 @@ def subscribe(ctx: Context) -> Answer:
 def list_subscriptions(ctx: Context) -> Answer:
     """Lists all subscriptions, by application, on one page, because a tenant has few."""
     tenant = tenancy.find_tenant(ctx.world, named(ctx))
-    found = [SUBSCRIPTION.show(Subscribed(tenant.name, *each)) for each in sorted(tenant.applications.items())]
-    return Answer(200, {"items": found, "nextCursor": None})
+    items = [SUBSCRIPTION.show(Subscribed(tenant.name, *each)) for each in sorted(tenant.applications.items())]
+    return Answer(200, {"items": items, "nextCursor": None})
 
 
 def unsubscribe(ctx: Context) -> Answer:
