@@ -182,6 +182,7 @@ def _names(api) -> dict[str, str]:
         "key": api("POST", f"/v1/collections/{collection}/signing-keys").id,
         "tenant": api("POST", "/v1/tenants", {"tenant": f"t{api.answers}"}, caller="provider").json["tenant"],
         "application": "invoicing",
+        "message": api("POST", "/v1/messages", everything.BODIES["POST /v1/messages"]).json["id"],
         "problem": "not-found",
     }
 
