@@ -20,8 +20,17 @@ MOST_ATTEMPTS = MOST_RETRIES + 1
 MOST_NEVER_ON = 20
 OF_FAILURES = frozenset(
     {
-        *(Reason.HTTP_STATUS, Reason.TARGET_ERROR, Reason.NO_TARGET, Reason.DNS, Reason.TLS, Reason.CONNECT),
-        *(Reason.NO_ANSWER, Reason.DEADLINE, Reason.GUARD, Reason.BAD_PAYLOAD, Reason.EXECUTOR_LOST),
+        Reason.HTTP_STATUS,
+        Reason.TARGET_ERROR,
+        Reason.NO_TARGET,
+        Reason.DNS,
+        Reason.TLS,
+        Reason.CONNECT,
+        Reason.NO_ANSWER,
+        Reason.DEADLINE,
+        Reason.GUARD,
+        Reason.BAD_PAYLOAD,
+        Reason.EXECUTOR_LOST,
     }
 )
 """The reasons for which an attempt can fail."""
@@ -29,8 +38,16 @@ MAX_RETRY_AFTER_S = 3_600
 TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
 _MEMBERS = (
-    *("type", "maxRetries", "delaySeconds", "maxDelaySeconds", "retryOn", "maxAgeSeconds"),
-    *("immediate", "delayed", "increaseSeconds", "neverOn"),
+    "type",
+    "maxRetries",
+    "delaySeconds",
+    "maxDelaySeconds",
+    "retryOn",
+    "maxAgeSeconds",
+    "immediate",
+    "delayed",
+    "increaseSeconds",
+    "neverOn",
 )
 
 

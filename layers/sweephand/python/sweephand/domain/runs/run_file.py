@@ -25,9 +25,27 @@ MEDIA_TYPES: Mapping[Format, str] = {
 }
 RANGE = {"rangeUntil": "until", "rangeCount": "count"}
 COLUMNS = (
-    *("id", "jobId", "scheduleId", "kind", "status", "state", "reason", "httpStatus"),
-    *("plannedAt", "enqueuedAt", "startedAt", "finishedAt", "latenessMs", "attempt", "maxAttempts"),
-    *("parentRunId", *RANGE, "message", "answer", "expiresAt", "jobName"),
+    "id",
+    "jobId",
+    "scheduleId",
+    "kind",
+    "status",
+    "state",
+    "reason",
+    "httpStatus",
+    "plannedAt",
+    "enqueuedAt",
+    "startedAt",
+    "finishedAt",
+    "latenessMs",
+    "attempt",
+    "maxAttempts",
+    "parentRunId",
+    *RANGE,
+    "message",
+    "answer",
+    "expiresAt",
+    "jobName",
 )
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters of cells that a spreadsheet would evaluate (OWASP, CSV injection)."""

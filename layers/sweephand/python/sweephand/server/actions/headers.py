@@ -15,8 +15,16 @@ MAX_SECRET = 4_096
 
 _NOT_YOURS = frozenset(
     {
-        *("connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "te", "trailer"),
-        *("transfer-encoding", "upgrade"),
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
     }
 )
 _NOT_YOUR_PREFIXES = ("proxy-", "sweephand-", "webhook-")

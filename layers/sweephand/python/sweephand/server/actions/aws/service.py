@@ -28,11 +28,26 @@ MAX_ANSWER = 16_384
 MAX_MESSAGE = 500
 THROTTLES = frozenset(
     {
-        *("Throttling", "ThrottlingException", "ThrottledException", "Throttled", "RequestThrottled"),
-        *("RequestThrottledException", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown"),
-        *("KMSThrottling", "KMSThrottlingException", "KmsThrottlingException", "KMS.ThrottlingException"),
-        *("KmsThrottled", "KMS.Throttling", "EC2ThrottledException", "ExecutionLimitExceeded"),
-        *("BandwidthLimitExceeded", "PriorRequestNotComplete", "TransactionInProgressException"),
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "Throttled",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "TooManyRequestsException",
+        "RequestLimitExceeded",
+        "SlowDown",
+        "KMSThrottling",
+        "KMSThrottlingException",
+        "KmsThrottlingException",
+        "KMS.ThrottlingException",
+        "KmsThrottled",
+        "KMS.Throttling",
+        "EC2ThrottledException",
+        "ExecutionLimitExceeded",
+        "BandwidthLimitExceeded",
+        "PriorRequestNotComplete",
+        "TransactionInProgressException",
     }
 )
 """The error codes of throttling. They are retried even if their status is 400."""
