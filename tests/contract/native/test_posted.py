@@ -386,3 +386,45 @@ def test_messages_of_another_tenant_do_not_exist(api):
     assert api("GET", "/v1/messages", caller=OTHER).json["items"] == []
     api.stage.run(90)
     assert calls(api) == [sent["id"]]
+
+
+# Deleted owners
+
+
+def test_messages_of_a_deleted_collection_are_not_sent(api):
+    api("POST", "/v1/collections", {"name": "mail"})
+    sent = send(api, collection="mail", delaySeconds=30)
+
+    assert api("DELETE", "/v1/collections/mail").status == 204
+    api.stage.run(60)
+
+    shown = api.get(f"/v1/messages/{sent['id']}").json
+    assert (shown["state"], shown["reason"]) == ("CANCELLED", "OWNER_GONE")
+    assert calls(api) == []
+
+
+def test_messages_of_a_deleted_tenant_go_with_it(api):
+    for delay_s in (30, 7_200):
+        send(api, delaySeconds=delay_s, payload={"text": "x" * 1_000})
+
+    assert api("DELETE", "/v1/tenants/acme", caller="provider").status == 202
+    api.stage.run(900)
+
+    left = [item["pk"]["S"] for item in api.stage.items() if item["pk"]["S"].startswith("TENANT#acme#")]
+    assert [pk for pk in left if "#SCH#" in pk or "MSGDAYS" in pk] == []
+    assert calls(api) == []
+
+
+def test_messages_of_a_former_tenant_of_the_same_name_do_not_exist(api):
+    sent = send(api, delaySeconds=3_000)
+    assert api("DELETE", "/v1/tenants/acme", caller="provider").status == 202
+    api.stage.run(900)
+    assert api("POST", "/v1/tenants", {"tenant": "acme"}, caller="provider").status == 201
+
+    acting = {"sweephand-tenant": "acme"}
+    listed = api("GET", "/v1/messages", caller="provider", headers=acting)
+    api.stage.run(3_600)
+
+    assert listed.json["items"] == []
+    assert api("GET", f"/v1/messages/{sent['id']}", caller="provider", headers=acting).status == 404
+    assert calls(api) == []

@@ -6,7 +6,7 @@ import { Action, Confirm, Dialog, Empty, Facts, Field, Head, Loaded, More, Probl
 import { Secret } from "./resources.js";
 
 const EVERY_S = 30;
-const TENANT_SCOPES = ["jobs:read", "jobs:write", "runs:write", "errors:edit", "tasks:write", "admin"];
+const TENANT_SCOPES = ["jobs:read", "jobs:write", "messages:write", "runs:write", "errors:edit", "tasks:write", "admin"];
 const PROVIDER_SCOPES = ["provider:*", "provider:admin"];
 const OVERLAPS = [["86400", "for a day"], ["3600", "for an hour"], ["604800", "for a week"], ["0", "not at all: it ends at once"]];
 
