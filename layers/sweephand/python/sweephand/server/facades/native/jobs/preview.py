@@ -209,12 +209,12 @@ _REASON: Members = {
 }
 EXPLANATION = Table(
     {
-        "at": answered(INSTANT, "found.instant", "The instant that is explained."),
+        "at": answered(INSTANT, "explanation.instant", "The instant that is explained."),
         "localTime": answered(
             LOCAL_WITH_OFFSET,
             lambda explained: local_text(epoch_s(explained.explanation.instant), explained.timing.zone),
         ),
-        "occurs": answered(FLAG, "found.occurs", "Whether it ran, or will run as things stand."),
+        "occurs": answered(FLAG, "explanation.occurs", "Whether it ran, or will run as things stand."),
         "state": answered(
             or_null(one_of(State)),
             says="The state of its row in the ledger; without a row, SCHEDULED or SKIPPED as things stand. It is null "
@@ -244,8 +244,8 @@ EXPLANATION = Table(
             "The reasons, the most important first.",
         ),
         "movedBy": answered(MOVED_BY, lambda explained: moved_body(explained.explanation.moved_by)),
-        "previous": answered(or_null(INSTANT), "found.previous", "The occurrence before; null if there is none."),
-        "next": answered(or_null(INSTANT), "found.following", "The next occurrence; null if there is none."),
+        "previous": answered(or_null(INSTANT), "explanation.previous", "The occurrence before; null if there is none."),
+        "next": answered(or_null(INSTANT), "explanation.following", "The next occurrence; null if there is none."),
         "runId": answered(
             or_null(RUN_ID),
             lambda explained: explained.row and explained.row.id,
