@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "preview": ("Show when a schedule would run.", resources),
     "explain": ("Explain why a schedule runs at an instant, or does not.", resources),
     "runs": ("List, follow, rerun, cancel and export runs.", following),
+    "messages": ("Send calls once, now or later, and read or revoke them.", resources),
     "overview": ("See what happened to all jobs, and what will happen.", resources),
     "errors": ("List failed runs in groups, archive them, run them again.", resources),
     "redirects": ("Let another job run the failed runs of a job.", resources),

@@ -36,6 +36,7 @@ GROUPS: Mapping[str, str] = {
     "jobs": "jobs",
     "schedules": "schedules",
     "runs": "runs",
+    "messages": "messages",
     "overview": "overview",
     "errors": "errors",
     "redirects": "error_redirects",
