@@ -72,6 +72,7 @@ ITEMS_OF = {"JobSet": "jobs"}
 OF_ARGUMENTS: Mapping[str, str] = {
     "job": "The id or the name of the job.",
     "schedule": "The id or the name of the schedule.",
+    "message": "The id of the message.",
     "run": "The id of the run, or the end of it that `sweephand runs list` shows.",
     "failed_run": "The id of the failed run, or the end of it that `sweephand errors runs` shows.",
     "to": "The id of the job that runs them. It must not be redirected itself.",
