@@ -24,7 +24,6 @@ COMMANDS: Mapping[str, tuple[str, ModuleType]] = {
     "runs": ("List, follow, rerun, cancel and export runs.", following),
     "messages": ("Send calls once, now or later, and read or revoke them.", resources),
     "overview": ("See what happened to all jobs, and what will happen.", resources),
-    "messages": ("Send calls once, now or later, list and revoke them.", resources),
     "errors": ("List failed runs in groups, archive them, run them again.", resources),
     "redirects": ("Let another job run the failed runs of a job.", resources),
     "ops": ("List, watch, pause and cancel operations (long work).", following),
