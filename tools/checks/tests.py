@@ -96,7 +96,7 @@ def _part(options: list[str], more: dict[str, str]) -> tuple[int, float]:
     if unstable is None:
         return _run(options, more)
     with TemporaryDirectory() as folder:
-        status, seconds = _run([*options, "-p", "cacheprovider", "-o", f"cache_dir={folder}"], more)
+        status, seconds = _run([*options, "-o", f"cache_dir={folder}"], more)
         noted = Path(folder, "v", "cache", "lastfailed")
         failed = list(json.loads(noted.read_text())) if noted.exists() else []
     if status != FAILED or not 0 < len(failed) <= MOST_TRIED_AGAIN:

@@ -402,7 +402,7 @@ def test_an_authorization_of_another_scheme_is_named_as_such(shared, header, sai
 @pytest.mark.parametrize(
     ("method", "path", "detail"),
     [
-        ("PUT", "/v1/jobs", "this path does not take PUT: it takes DELETE, GET, HEAD, POST"),
+        ("PATCH", "/v1/jobs", "this path does not take PATCH: it takes DELETE, GET, HEAD, POST, PUT"),
         ("GET", "/v1/job", "no such path: /v1/job; did you mean /v1/jobs?"),
         ("GET", "/v1/jobs/", "no such path: /v1/jobs/; did you mean /v1/jobs?"),
         (
