@@ -165,6 +165,11 @@ ELSEWHERE = {
     "server/store/runs/spread._is_noted update": "unit/server/store/test_spread.py: a busy day",
     "server/store/tenants/watches.forget delete": "contract/native/test_absent_workers.py: a deleted tenant",
     "server/store/views/jobs._entries query_all": "contract/native/test_jobs.py: lists of jobs",
+    "server/flow/audit/lost_messages.send_again send": "contract/native/test_posted.py: a queue was purged",
+    "server/store/runs/messages.forget_day update": "the same",
+    "server/store/views/messages.open_of query_all": "the same",
+    "server/flow/idempotency.is_used get": "contract/native/test_posted.py: a known dedupe key",
+    "server/flow/runs/execute._within_quotas send_one": "contract/native/test_posted.py: over the quota of a minute",
 }
 """Calls that no history here makes: where in `tests` they are made."""
 CRASHES = {"crash-before", "crash-after"}

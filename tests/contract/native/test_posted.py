@@ -345,6 +345,34 @@ def test_a_disabled_collection_holds_messages_until_it_is_enabled(api):
     assert calls(api) == [sent["id"]]
 
 
+def test_messages_over_the_quota_of_a_minute_wait_for_a_later_one(api):
+    assert api("PATCH", "/v1/tenants/acme", {"quota": {"runsPerMinute": 1}}, caller="provider").status == 200
+    sent = [send(api)["id"] for _ in range(3)]
+    api.stage.run(30)
+    at_once = calls(api)
+    api.stage.run(240)
+
+    assert len(at_once) == 1
+    assert sorted(calls(api)) == sorted(sent)
+
+
+def test_a_message_that_had_begun_is_sent_again_if_its_queue_was_purged(api):
+    api.stage.endpoint.answer = lambda call: BUSY if call.attempt == 1 else OK
+    sent = send(api, action={**ACTION, "retry": RETRY})
+    api.stage.run(5)
+    for url in api.stage.world.settings.queue_urls.values():
+        api.stage.sqs.purge(url)
+    api.stage.clock.advance(3_600)
+    audited = api.stage.audit()
+    api.stage.run(60)
+
+    assert audited.lost == 1
+    assert api.get(f"/v1/messages/{sent['id']}").json["state"] == "SUCCESS"
+    api.stage.clock.advance(6 * 86_400)
+    assert api.stage.audit().lost == 0
+    assert api.stage.audit().lost == 0, "the day is not looked at any more"
+
+
 # Lists
 
 
