@@ -45,6 +45,8 @@ class Service:
         if path.endswith("/heartbeat"):
             self.beaten.set()
             return reply({})
+        if path.startswith("/v1/jobs?"):
+            return reply({"items": [], "nextCursor": None})
         return reply(REGISTERED if "/applications/" in path else APPLIED)
 
     def close(self) -> None: ...
