@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from sweephand.cli.commands import job_sets
 from tests.contract.native import described
 from tests.local_stack import pages
 
@@ -58,7 +58,7 @@ PROGRAMS = {
         "tests/unit/sdk/test_signatures.py::test_the_program_of_the_guide_answers_401_to_unsigned_calls",
     ),
     ("worker.md", "python"): (
-        3,
+        4,
         "tests/contract/sdk/test_worker.py::test_the_first_durable_task_of_the_guide_takes_ten_lines_and_two_commands",
     ),
     ("worker-once.md", "python"): (
@@ -213,14 +213,17 @@ def _is_gap(value: Any) -> bool:
     return isinstance(value, str) and value.endswith("...")
 
 
-def test_job_sets_in_toml_are_what_the_api_takes():
+def test_job_sets_in_toml_are_what_the_api_takes(tmp_path):
     found = [text for page in PAGES for _, language, _, text in BLOCK.findall(PAGES[page]) if language == "toml"]
+    variables = {"BASE_URL": "https://example.org", "BILLING_URL": "https://example.org"}
 
-    assert len(found) == 2
+    assert len(found) == 3
     for text in found:
-        content = tomllib.loads(text)
-        assert content.pop("set")
-        _validate("JobSetDraft", content)
+        whole = text if text.startswith("set = ") else f'set = "a"\njobs = [{{key = "a"}}]\n{text}'  # only the defaults
+        (tmp_path / "jobs.toml").write_text(whole)
+        jobs = job_sets.read(tmp_path / "jobs.toml", variables).jobs
+        usual = {"action": {"type": "http", "url": "https://example.org"}}
+        _validate("JobSetDraft", {"jobs": [{**each, **({} if text is whole else usual)} for each in jobs]})
 
 
 class _Template(yaml.SafeLoader):
