@@ -106,7 +106,7 @@ def _test(files: list[str], left_s: float) -> int:
             break
         some = files[begin : begin + 4]
         try:
-            done = _run(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *some, timeout_s=left_s)
+            done = _run(sys.executable, "-m", "pytest", "-q", "-x", *some, timeout_s=left_s)
         except subprocess.TimeoutExpired:
             break
         if done.returncode:

@@ -23,6 +23,8 @@ def days(table: Table, tenant: str, since: date | None, until: date | None) -> I
     """Yields the days for which a tenant has messages, latest first, each with the collections."""
     first = keys.message_day("0" if since is None else since.isoformat())
     last = keys.message_day("~" if until is None else f"{until.isoformat()}~~")
+    if first > last:  # such as from a start in the future; DynamoDB refuses a range without a place
+        return
     rows = table.query_all(
         keys.message_days(tenant), Item.sk.between(first, last), forward=False, limit=DAYS_AT_ONCE, consistent=True
     )
