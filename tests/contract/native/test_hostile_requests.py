@@ -117,6 +117,7 @@ def test_an_invalid_idempotency_key_is_refused(shared, things, given):
     routes = [route for route in ROUTES.all if "Idempotency-Key" in route.headers]
     assert {title(route) for route in routes} == {
         "POST /v1/jobs",
+        "POST /v1/messages",
         *(f"POST /v1/jobs:{verb}" for verb in ("activate", "deactivate", "pause", "resume")),
         "POST /v1/jobs/{job}/run",
         "POST /v1/runs/{run}/rerun",
