@@ -17,6 +17,7 @@ from sweephand.domain.run import Outcome, Reason, Run, State, Verdict
 from sweephand.domain.runs.admission import MAX_LOST_LAST
 from sweephand.domain.schedule import Lane, ScheduleState
 from sweephand.server.actions.call import Call
+from sweephand.server.flow.delivery import dispatch
 from sweephand.server.flow.jobs.lookup import Planned
 from sweephand.server.store.dynamo.conditional import Refused
 from sweephand.server.store.runs import ledger
@@ -536,7 +537,8 @@ def test_redelivered_messages_run_after_the_others_have_settled(stage: Stage) ->
         return OK
 
     stage.endpoint.answer = answer
-    stage.deliver()
+    batch = [stage._delivered(message) for message in stage.sqs.receive(url(stage), 10)]
+    dispatch.batch(stage.world, FAST, "request", batch)  # in threads, unlike deliver
 
     assert [received.call.job_id == second.job.id for received in stage.endpoint.received] == [True, False]
     assert beside_the_second == [False]
