@@ -284,7 +284,7 @@ def test_too_many_jobs_are_refused_with_advice_how_to_continue(api: Api, custome
 def test_a_page_reads_a_bounded_number_of_other_jobs_failures(api: Api, customers: Any, monkeypatch: Any) -> None:
     query = {"collection": "north", "state": "REQUEST_ERROR"}
     whole = ids(listed(api, **query))
-    monkeypatch.setattr("sweephand.server.facades.native.runs.runs.LOOKED_AT_MOST", 3)
+    monkeypatch.setattr("sweephand.server.flow.runs.run_lists.LOOKED_AT_MOST", 3)
 
     first = api.get(RUNS, query=query).json
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sweephand.server.facades.native.runs import runs
+from sweephand.server.flow.runs import run_lists
 from tests.contract.native.api import JOB, Api
 from tests.support.endpoint import WRONG
 
@@ -95,7 +95,7 @@ def test_pages_continue_past_deleted_runs(api: Api, limit: int) -> None:
 
 def test_a_run_that_is_kept_for_years_is_found_among_all_runs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that ends among days without runs continues there."""
-    monkeypatch.setattr(runs, "LOOKED_AT_MOST", 100)
+    monkeypatch.setattr(run_lists, "LOOKED_AT_MOST", 100)
     setting = api.get("/v1/collections/default")
     kept = {"retention": {"runDays": 3_650}}
     etag = setting.headers["etag"]

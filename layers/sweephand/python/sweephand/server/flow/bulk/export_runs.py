@@ -27,6 +27,7 @@ from sweephand.server.flow.world import World
 from sweephand.server.store.dynamo import keys
 from sweephand.server.store.operations import operations as store
 from sweephand.server.store.operations.files import LEAST_PIECE
+from sweephand.server.store.views import runs as views
 from sweephand.server.store.views.runs import RunMark, Span
 
 AT_ONCE = 3
@@ -127,7 +128,7 @@ def _read(world: World, operation: Operation, form: Format, content: bytearray) 
                 return read
             content += run_file.lines(form, [run], names.of([run])).encode()
             read.count += 1
-        read.after = list(run_lists.mark_of(run))
+        read.after = list(views.mark_of(run))
         if len(content) >= PIECE or world.clock.monotonic() > deadline:
             return read
     read.over = True

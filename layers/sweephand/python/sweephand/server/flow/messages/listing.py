@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TypeGuard
 
-from sweephand.base.errors import InvalidRequest
 from sweephand.base.records import dataclass
 from sweephand.domain.run import Run
 from sweephand.server.flow.tenants import tenancy
@@ -26,15 +24,9 @@ class Wanted:
     resource_id: str | None = None
     span: Span = ALWAYS
 
-    def check(self) -> None:
-        """Raises InvalidRequest for members that cannot be combined."""
-        since, until = self.span.since, self.span.until
-        if since is not None and until is not None and until < since:
-            raise InvalidRequest("until", "is before `from`")
-
-    def holds(self, run: Run | Passed, now: datetime) -> TypeGuard[Run]:
+    def holds(self, run: Run, now: datetime) -> bool:
         """Returns whether a message belongs to the list. One whose retention has ended does not."""
-        if isinstance(run, Passed) or run.posted is None or run.is_gone(now):
+        if run.posted is None or run.is_gone(now):
             return False
         posted = run.posted
         return (

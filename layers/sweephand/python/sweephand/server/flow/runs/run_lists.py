@@ -8,7 +8,7 @@ write. A page costs half a read unit for each job and each ledger that it opens,
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -40,6 +40,8 @@ MOST_JOBS = 1_000
 """The most jobs whose runs one list merges: at most some 1,000 read units per page."""
 RANGE_DAYS = 31
 """How far before `from` a list of many jobs looks for ranges that reach into its time; one of a single job: always."""
+LOOKED_AT_MOST = 1_000
+"""How many rows, or days without any, a page reads to find those of the query: at most about 1,000 read units."""
 ROWS_AT_ONCE = 100
 
 
@@ -86,9 +88,22 @@ class Wanted:
         )
 
 
-def mark_of(looked: Run | Passed) -> RunMark:
-    """Returns the mark from which a list continues after this row."""
-    return looked.mark if isinstance(looked, Passed) else (looked.uuid, looked.schedule_id or looked.job_id)
+def page(
+    rows: Iterable[Run | Passed], holds: Callable[[Run], bool], last: RunMark | None, limit: int
+) -> tuple[list[Run], RunMark | None]:
+    """Returns the first `limit` rows that belong to a list, and the mark from which to continue; None at its end.
+
+    last: the mark after which the rows begin.
+    """
+    selected: list[Run] = []
+    for looked, each in enumerate(rows):
+        run = each if isinstance(each, Run) and holds(each) else None
+        if (run is not None and len(selected) == limit) or looked == LOOKED_AT_MOST:
+            return selected, last
+        if run is not None:
+            selected.append(run)
+        last = views.mark_of(each)
+    return selected, None
 
 
 def check_members(wanted: Wanted) -> None:
@@ -96,7 +111,11 @@ def check_members(wanted: Wanted) -> None:
     if wanted.of_one and wanted.selects_jobs:
         one = "jobId" if wanted.job_id is not None else "scheduleId"
         raise InvalidRequest(one, "selects one job; leave out `collection`, `tag` and `resourceId`, or leave this out")
-    span = wanted.span
+    check_span(wanted.span)
+
+
+def check_span(span: Span) -> None:
+    """Raises InvalidRequest for limits without an instant between them."""
     if span.since is not None and span.until is not None and span.until < span.since:
         raise InvalidRequest("until", "is before `from`")
 
@@ -148,8 +167,8 @@ def _with_messages(
     until = now if wanted.span.until is None else min(now, wanted.span.until)
     span = Span(wanted.span.since, until)
     newest = messages.listed(world.table, tenant, wanted.collection, after, page, span)
-    chosen = (each if _is_chosen(each, wanted) else Passed(mark_of(each)) for each in newest)
-    yield from heapq.merge(runs, _own(tenancy.began_at(world, tenant), chosen), key=mark_of, reverse=True)
+    chosen = (each if _is_chosen(each, wanted) else Passed(views.mark_of(each)) for each in newest)
+    yield from heapq.merge(runs, _own(tenancy.began_at(world, tenant), chosen), key=views.mark_of, reverse=True)
 
 
 def _is_chosen(run: Run | Passed, wanted: Wanted) -> bool:
@@ -256,13 +275,13 @@ def _attention(
         world.table, tenant, since.date(), from_ms(until_ms), after, page, owners, consistent=consistent
     )
     held = views.held(world.table, tenant, from_ms(until_ms), after, page, owners, consistent=consistent)
-    yield from _own(began, heapq.merge(newest, held, key=mark_of, reverse=True))
+    yield from _own(began, heapq.merge(newest, held, key=views.mark_of, reverse=True))
     if span.since is None or not reaching:
         return
     last = since.date() - timedelta(days=1)
     first = max(oldest.date(), last - timedelta(days=RANGE_DAYS))
     for run in views.ranges_before(world.table, tenant, first, last, owners, consistent=consistent):
-        if (after is None or mark_of(run) < after) and span.touches(run):
+        if (after is None or views.mark_of(run) < after) and span.touches(run):
             yield run
 
 

@@ -432,7 +432,7 @@ def held(
     ]
     busy = spread.partitions(table, tenant) if partitions else frozenset()
     lists = [_held_for(table, each, busy, last, page, owners, consistent=consistent) for each in partitions]
-    return heapq.merge(*lists, key=_mark_of, reverse=True)
+    return heapq.merge(*lists, key=mark_of, reverse=True)
 
 
 def _held_for(
@@ -451,7 +451,8 @@ def _held_for(
             yield each
 
 
-def _mark_of(each: Run | Passed) -> RunMark:
+def mark_of(each: Run | Passed) -> RunMark:
+    """Returns the mark from which a list continues after this row."""
     return each.mark if isinstance(each, Passed) else (each.uuid, each.schedule_id or each.job_id)
 
 

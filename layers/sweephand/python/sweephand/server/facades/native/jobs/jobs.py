@@ -150,12 +150,8 @@ def _create_named(ctx: Context, body: Any) -> Answer:
 def _replace_named(ctx: Context, body: Any, job_id: str) -> Answer:
     if isinstance(body, dict):
         job_members.check_settable(body)
-    by = ctx.by(Operation.REPLACE)
-
-    def edit(planned: Planned, stored: Any) -> JobDraft:
-        return changed_draft(ctx, filled(ctx, body), planned, stored)
-
-    return changed(ctx, change.change_job(ctx.world, ctx.tenant, job_id, edit, ctx.if_match(), by))
+    wanted = filled(ctx, body)
+    return _change(ctx, lambda planned, stored: changed_draft(ctx, wanted, planned, stored), Operation.REPLACE, job_id)
 
 
 def with_names(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,9 +200,10 @@ def _check_hooks(ctx: Context, draft: JobDraft, hooks: StoredHooks | None = None
         own_hooks.check(ctx, draft.schedules or (), hooks)
 
 
-def _change(ctx: Context, edit: change.Edit, operation: Operation) -> Answer:
-    by = ctx.by(operation)
-    return changed(ctx, change.change_job(ctx.world, ctx.tenant, ctx.id("job"), edit, ctx.if_match(), by))
+def _change(ctx: Context, edit: change.Edit, operation: Operation, job_id: str | None = None) -> Answer:
+    """Changes a job. job_id: None for that of the path."""
+    by, job_id = ctx.by(operation), job_id or ctx.id("job")
+    return changed(ctx, change.change_job(ctx.world, ctx.tenant, job_id, edit, ctx.if_match(), by))
 
 
 def delete(ctx: Context) -> Answer:

@@ -24,9 +24,6 @@ from sweephand.server.flow.runs import run_lists
 from sweephand.server.store.views import runs as views
 from sweephand.server.store.views.runs import Span
 
-LOOKED_AT_MOST = 1_000
-"""How many rows, or days without any, a page reads to find those of the query."""
-
 
 def create(ctx: Context) -> Answer:
     """Accepts one message, or up to 25 in `messages`, each of which has its own answer."""
@@ -110,18 +107,10 @@ def list_all(ctx: Context) -> Answer:
         Span(instant(ctx.query, "from", exact_instant), instant(ctx.query, "until", exact_instant)),
     )
     with in_query():
-        wanted.check()
-    selected: list[Run] = []
+        run_lists.check_span(wanted.span)
     mark = (last[0], last[1]) if last else None
-    more = False
-    for looked, each in enumerate(listing.listed(ctx.world, ctx.tenant, wanted, mark, limit + 1)):
-        fits = wanted.holds(each, ctx.now)
-        if (fits and len(selected) == limit) or looked == LOOKED_AT_MOST:
-            more = True
-            break
-        if fits and isinstance(each, Run):
-            selected.append(each)
-        mark = run_lists.mark_of(each)
+    rows = listing.listed(ctx.world, ctx.tenant, wanted, mark, limit + 1)
+    selected, mark = run_lists.page(rows, lambda run: wanted.holds(run, ctx.now), mark, limit)
     whole = listing.whole(ctx.world, selected)
     items = [message_members.message_body(_view(ctx, run, full=False)) for run in whole]
-    return Answer(200, {"items": items, "nextCursor": ctx.cursor(*mark) if more and mark else None})
+    return Answer(200, {"items": items, "nextCursor": ctx.cursor(*mark) if mark else None})

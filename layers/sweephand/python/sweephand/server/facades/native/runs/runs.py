@@ -25,8 +25,6 @@ from sweephand.server.store.views.runs import Passed, RunMark, Span
 with lazy():
     from sweephand.domain.runs import run_members
 
-LOOKED_AT_MOST = 1_000
-"""How many rows, or days without any, a page reads to find those of the query: at most about 1,000 read units."""
 STATES = frozenset(State) - {State.SCHEDULED}
 KINDS = frozenset(Kind)
 
@@ -43,15 +41,7 @@ def list_all(ctx: Context) -> Answer:
 def select(ctx: Context, last: RunMark | None, limit: int) -> tuple[list[Run], RunMark | None]:
     """Returns up to `limit` runs of the query after `last`, and the mark from which to continue; None at the end."""
     wanted = replace(wanted_of(ctx), state=ctx.choice("state", STATES), kind=ctx.choice("kind", KINDS))
-    selected: list[Run] = []
-    for looked, each in enumerate(_listed(ctx, wanted, last, limit + 1)):
-        run = each if wanted.holds(each, ctx.now) else None
-        if (run is not None and len(selected) == limit) or looked == LOOKED_AT_MOST:
-            return selected, last
-        if run is not None:
-            selected.append(run)
-        last = run_lists.mark_of(each)
-    return selected, None
+    return run_lists.page(_listed(ctx, wanted, last, limit + 1), lambda run: wanted.holds(run, ctx.now), last, limit)
 
 
 def _listed(ctx: Context, wanted: Wanted, last: RunMark | None, page: int) -> Iterator[Run | Passed]:
