@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 
 
 K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Remembered(dict[K, V]):
+    """A part of a process's memory. It forgets everything when it is full, so that it never grows without limit."""
+
+    most = 10_000
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if len(self) >= self.most:
+            self.clear()
+        super().__setitem__(key, value)
 
 
 class FlowMemory:

@@ -28,7 +28,7 @@ from sweephand.server.flow.concurrency import tolerated
 from sweephand.server.flow.flow_keys import turnstiles
 from sweephand.server.flow.flow_keys.waiting_line import call_next
 from sweephand.server.flow.verdict import AGAIN, DONE, Verdict
-from sweephand.server.flow.world import World
+from sweephand.server.flow.world import Remembered, World
 from sweephand.server.store.dynamo.conditional import Refused
 from sweephand.server.store.flow_keys import circuits as circuit_rows
 from sweephand.server.store.flow_keys import flow_key_lines as lines
@@ -37,8 +37,6 @@ from sweephand.server.store.runs import ledger
 
 with lazy():
     from sweephand.server.flow import events
-
-REMEMBERED = 10_000
 
 
 # Passing
@@ -215,7 +213,7 @@ def _leave_line(world: World, run: Run, name: str) -> str:
 # Circuits
 
 
-class _Circuits(dict[tuple[str, str, str], tuple[float, Circuit]]):
+class _Circuits(Remembered[tuple[str, str, str], tuple[float, Circuit]]):
     """Circuits by tenant, key and target, each with the monotonic second of its reading."""
 
 
@@ -231,10 +229,7 @@ def _know(world: World, tenant: str, name: str, target: str, circuit: Circuit | 
     """Remembers the circuit and returns it. circuit: if None, it is read."""
     now = world.clock.monotonic()
     known = circuit or circuit_rows.read_circuit(world.table, tenant, name, target)
-    remembered = world.memory.of(_Circuits)
-    if len(remembered) >= REMEMBERED:
-        remembered.clear()
-    remembered[tenant, name, target] = now, known
+    world.memory.of(_Circuits)[tenant, name, target] = now, known
     return known
 
 

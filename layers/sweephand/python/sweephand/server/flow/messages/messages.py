@@ -31,7 +31,7 @@ from sweephand.server.flow.idempotency import Once, earlier, earlier_answer, is_
 from sweephand.server.flow.retention import run_expiry
 from sweephand.server.flow.runs import results, settle
 from sweephand.server.flow.tenants import applications, tenancy
-from sweephand.server.flow.world import World
+from sweephand.server.flow.world import Remembered, World
 from sweephand.server.messaging.run_queue import Delivery
 from sweephand.server.store.dynamo.conditional import Refused
 from sweephand.server.store.dynamo.table import IdempotencyItem
@@ -41,7 +41,6 @@ from sweephand.server.threads import at_once
 MOST = 25
 """The most messages in one request."""
 THREADS = 8
-REMEMBERED = 10_000
 HELD_FOR = timedelta(days=90)
 """How long the body of a message is kept, in addition to its longest run, for a collection that is disabled."""
 
@@ -212,16 +211,8 @@ def _new(world: World, asked: Request, draft: MessageDraft, key: str) -> Run:
     )
 
 
-class NotedDays:
+class NotedDays(Remembered[tuple[str, datetime | None, str, int], None]):
     """The days that are noted to have messages, each with the tenant, its beginning and the collection."""
-
-    def __init__(self) -> None:
-        self.days: set[tuple[str, datetime | None, str, int]] = set()
-
-    def add(self, day: tuple[str, datetime | None, str, int]) -> None:
-        if len(self.days) >= REMEMBERED:
-            self.days = set()
-        self.days.add(day)
 
 
 def _note_days(world: World, runs: Sequence[Run]) -> None:
@@ -231,9 +222,9 @@ def _note_days(world: World, runs: Sequence[Run]) -> None:
         assert run.posted is not None
         since = world.terms.of(run.tenant, run.posted.collection).tenant_since
         day = (run.tenant, since, run.posted.collection, epoch_s(run.planned_at) // 86_400)
-        if day not in known.days:
+        if day not in known:
             messages.note_day(world.table, run, world.shards)
-            known.add(day)
+            known[day] = None
 
 
 def _written(world: World, accepted: Accepted) -> Result:

@@ -14,7 +14,7 @@ from sweephand.domain.runs import run_action
 from sweephand.domain.runs.run_action import OpenAttempt
 from sweephand.server.flow.runs import effects, settle
 from sweephand.server.flow.verdict import AGAIN, DONE, Verdict
-from sweephand.server.flow.world import World
+from sweephand.server.flow.world import Remembered, World
 from sweephand.server.store.dynamo.conditional import Op
 
 with lazy():
@@ -23,17 +23,14 @@ with lazy():
     from sweephand.server.flow.runs import replay
     from sweephand.server.flow.tenants import silences
 
-REMEMBERED = 10_000
 
-
-class Answers(dict[tuple[str, str], datetime]):
+class Answers(Remembered[tuple[str, str], datetime]):
     """When a host or an address last answered a call of this process, by tenant."""
 
     def note(self, tenant: str, targets: Sequence[str], now: datetime) -> None:
         """Notes that these targets have answered."""
-        if len(self) >= REMEMBERED:
-            self.clear()
-        self.update({(tenant, target): now for target in targets})
+        for target in targets:
+            self[tenant, target] = now
 
 
 def conclude(world: World, attempt: OpenAttempt, outcome: Outcome, also: Sequence[Op] = ()) -> Verdict:

@@ -11,19 +11,20 @@ from sweephand.domain.run import Kind, Reason, Run, State
 from sweephand.domain.runs import run_action
 from sweephand.server.flow.tenants import absence
 from sweephand.server.flow.verdict import RunMessage
-from sweephand.server.flow.world import World
+from sweephand.server.flow.world import Remembered, World
 from sweephand.server.store.consumers import consumers as store
 from sweephand.server.store.dynamo.conditional import Refused, Written
 from sweephand.server.store.runs import ledger
 from sweephand.server.store.tenants.tenants import TERMS_KEPT_S
 
-MOST_KNOWN = 1_000
 JUST_NOW = timedelta(minutes=1)
 """A watch begins with the instant of its first run, but no earlier than this."""
 
 
-class _Consumers(dict[tuple[str, str], tuple[float, Consumer]]):
+class _Consumers(Remembered[tuple[str, str], tuple[float, Consumer]]):
     """Consumers by tenant and name, each with the monotonic second of its reading."""
+
+    most = 1_000
 
 
 def is_away(world: World, tenant: str, name: str) -> bool:
@@ -71,7 +72,4 @@ def _known(world: World, tenant: str, name: str) -> Consumer:
 
 
 def _remember(world: World, consumer: Consumer) -> None:
-    remembered = world.memory.of(_Consumers)
-    if len(remembered) >= MOST_KNOWN:
-        remembered.clear()
-    remembered[consumer.tenant, consumer.name] = world.clock.monotonic(), consumer
+    world.memory.of(_Consumers)[consumer.tenant, consumer.name] = world.clock.monotonic(), consumer
